@@ -1,0 +1,119 @@
+"""Where robots start and where they are sent: random free poses and waypoint files."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from delama_sim.errors import PlanError
+from delama_sim.grid import Floats, Ints, OccupancyMap, Pose
+from delama_sim.planner import Planner
+
+TRIES = 200
+
+
+def start_poses(
+    planners: Sequence[Planner],
+    building: Ints,
+    radius: float,
+    rng: np.random.Generator,
+    fixed: Sequence[Pose | None],
+) -> Floats:
+    """Poses (N, 3) for robots in their buildings: the fixed ones as given, the others at random.
+
+    Random ones keep clear of walls and, as long as there is room, three radii from each other.
+    """
+    poses = np.full((len(building), 3), np.nan)
+    for i, pose in enumerate(fixed):
+        if pose is not None:
+            if not planners[building[i]].is_drivable(pose[:2]):
+                raise PlanError(f'robot {i} cannot start at {pose}: a wall is too near')
+            poses[i] = pose
+    for i, pose in enumerate(fixed):
+        if pose is not None:
+            continue
+        peers = poses[(building == building[i]) & ~np.isnan(poses[:, 0]), :2]
+        for _ in range(TRIES):
+            point = planners[building[i]].random_point(rng)
+            if not len(peers) or np.hypot(*(peers - point).T).min() > 3 * radius:
+                break
+        poses[i] = *point, rng.uniform(-math.pi, math.pi)
+    return poses
+
+
+class Waypoints:
+    """A tour through given points, again and again."""
+
+    def __init__(self, planner: Planner, start: Floats, points: npt.ArrayLike) -> None:
+        self._planner = planner
+        self._at = np.asarray(start, np.float64)
+        self._points = np.asarray(points, np.float64)
+        self._next = 0
+        if self._points.ndim != 2 or self._points.shape[1] != 2 or not len(self._points):
+            raise PlanError(f'waypoints have shape {self._points.shape}, expected (n, 2)')
+        for k, point in enumerate(self._points):
+            if not planner.is_drivable(point):
+                raise PlanError(f'waypoint {k} at {tuple(point.round(3).tolist())} m is in a wall')
+
+    def next_leg(self) -> Floats:
+        """Way (n, 2) in world metres to the next waypoint."""
+        for _ in range(len(self._points)):
+            target = np.zeros(self._planner.drivable.shape, np.bool_)
+            target[self._planner.cell_of(self._points[self._next])] = True
+            self._next = (self._next + 1) % len(self._points)
+            leg = self._planner.route(self._at, target)
+            if len(leg) > 1:
+                self._at = leg[-1]
+                return leg
+        return self._at[None]
+
+
+def load_waypoints(file: str | Path, occupancy: OccupancyMap) -> Floats:
+    """Points (n, 2) in world metres from a .npy file (n, 2) or a .csv file of x, y in metres.
+
+    In .npy files whole numbers are (row, column) pixels of the map image, counted from its top
+    left, and fractions in [-1, 1] span that image: x to the right, y down. Repeats are dropped.
+    """
+    path = Path(file)
+    if not path.is_file():
+        raise PlanError(f'{path}: there is no such waypoint file')
+    rows, cols = occupancy.shape
+    if path.suffix == '.csv':
+        points = _read_csv(path)
+    elif path.suffix == '.npy':
+        raw = np.load(path, allow_pickle=False)
+        if raw.ndim != 2 or raw.shape[1] != 2 or not len(raw):
+            raise PlanError(f'{path}: waypoints have shape {raw.shape}, expected (n, 2)')
+        if np.issubdtype(raw.dtype, np.integer):
+            columns, down = raw[:, 1] + 0.5, raw[:, 0] + 0.5
+        elif np.abs(raw).max() <= 1:
+            columns, down = (raw[:, 0] + 1) / 2 * cols, (raw[:, 1] + 1) / 2 * rows
+        else:
+            raise PlanError(f'{path}: waypoints reach {np.abs(raw).max():g}, expected [-1, 1]')
+        points = occupancy.to_world(np.stack([columns, rows - down], -1))
+    else:
+        raise PlanError(f'{path}: waypoint files end in .npy or .csv')
+    fresh = np.concatenate([[True], np.any(np.diff(points, axis=0) != 0, axis=1)])
+    result: Floats = points[fresh]
+    return result
+
+
+def _read_csv(path: Path) -> Floats:
+    points = []
+    with path.open(newline='') as lines:
+        for number, row in enumerate(csv.reader(lines), 1):
+            if not row or row[0].startswith('#'):
+                continue
+            try:
+                x, y = (float(value) for value in row)
+            except ValueError:
+                raise PlanError(f'{path}, line {number}: {row} is not "x, y" in metres') from None
+            points.append((x, y))
+    if not points:
+        raise PlanError(f'{path}: no waypoints in it')
+    return np.array(points)

@@ -1,0 +1,77 @@
+"""Floor plans from anywhere: drawings, maps, class masks, or drawn from a seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from delama_sim.errors import PlanError
+from delama_sim.plans.plan import Plan
+
+RESOLUTION = 0.05  # m
+
+
+def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
+    """Load the plan a text names.
+
+    generated:SEED, generated:flat:SEED, generated:office:SEED, FILE.svg (all floors),
+    FILE.svg#FLOOR, MAP.yaml, MASK.png, or a folder with exactly one plan in it. Drawings are
+    drawn at `resolution` metres; pictures finer than that are reduced to it.
+    """
+    text = str(spec)
+    if text.startswith('generated'):
+        return _generated(text, resolution)
+    name, _, floor = text.partition('#')
+    path = Path(name)
+    if path.is_dir():
+        plans = find(path)
+        if len(plans) != 1:
+            raise PlanError(f'{path}: holds {len(plans)} plans, name one, for example {plans[0]}')
+        path = plans[0]
+    if not path.is_file():
+        raise PlanError(f'{path}: there is no such file; expected {EXPECTED}')
+    if floor and path.suffix != '.svg':
+        raise PlanError(f'{text}: only a .svg has floors')
+    if path.suffix == '.svg':
+        from delama_sim.plans.svg import load_svg
+
+        return load_svg(path, resolution, floor or None)
+    if path.suffix in ('.yaml', '.yml'):
+        from delama_sim.map_file import read_map
+
+        return Plan(path.stem, read_map(path).reduced_to(resolution))
+    if path.suffix == '.png':
+        from delama_sim.plans.masks import load_mask
+
+        return load_mask(path, resolution)
+    raise PlanError(f'{path}: is not a plan; expected {EXPECTED}')
+
+
+EXPECTED = 'generated:SEED, a model.svg, a map.yaml, a class mask .png or a folder'
+
+
+def find(folder: str | Path) -> list[Path]:
+    """Plans in a folder and below: drawings, maps, and pictures that belong to no map."""
+    root = Path(folder)
+    maps = [f for f in root.rglob('*.yaml') if 'image:' in f.read_text(errors='replace')]
+    pictures = {f.with_suffix('') for f in maps}
+    masks = [f for f in root.rglob('*.png') if f.with_suffix('') not in pictures]
+    found = [*root.rglob('*.svg'), *maps, *masks]
+    if not found:
+        raise PlanError(f'{root}: holds no plan, expected .svg, map .yaml or class mask .png')
+    return sorted(found, key=_natural)
+
+
+def _natural(path: Path) -> tuple[str, int, str]:
+    """Sort 2 before 13."""
+    return str(path.parent), int(path.stem) if path.stem.isdigit() else 0, path.name
+
+
+def _generated(text: str, resolution: float) -> Plan:
+    from delama_sim.plans.generator import generate
+
+    parts = text.split(':')[1:]
+    if len(parts) not in (1, 2) or not parts[-1].isdigit():
+        raise PlanError(
+            f'plan {text!r} is not generated:SEED or generated:KIND:SEED with a whole number SEED'
+        )
+    return generate(int(parts[-1]), parts[0] if len(parts) == 2 else None, resolution=resolution)

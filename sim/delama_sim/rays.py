@@ -1,0 +1,169 @@
+"""Exact ray traversal of an occupancy grid, leaping over empty space."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy import ndimage
+
+from delama_sim.compiled import compiled
+from delama_sim.grid import Floats, OccupancyMap
+
+
+@compiled
+def _cast(
+    clear: npt.NDArray[np.int32],
+    origins: Floats,
+    angles: Floats,
+    limit: float,
+    hits: Floats,
+) -> None:
+    """Distance in cells to the first solid cell along each ray, or infinity beyond `limit`.
+
+    clear: (rows, cols), chessboard distance to the nearest solid cell, 0 in solid cells. All
+    cells closer than that are empty, so a ray may leap to the edge of that square at once: the
+    same answer as visiting every cell, in a fraction of the steps.
+    """
+    rows, cols = clear.shape
+    for m in range(angles.shape[0]):
+        x, y = origins[m, 0], origins[m, 1]
+        for b in range(angles.shape[1]):
+            dx, dy = math.cos(angles[m, b]), math.sin(angles[m, b])
+            inverse_x = 1.0 / dx if dx != 0.0 else math.inf
+            inverse_y = 1.0 / dy if dy != 0.0 else math.inf
+            right, up = dx > 0.0, dy > 0.0
+            column, row = math.floor(x), math.floor(y)
+            t = 0.0
+            hit = math.inf
+            while 0 <= column < cols and 0 <= row < rows and t <= limit:
+                leap = clear[row, column]
+                if leap == 0:
+                    hit = t
+                    break
+                # distance to the vertical and horizontal edge of the empty square
+                if dx != 0.0:
+                    tx = ((column + leap if right else column - leap + 1) - x) * inverse_x
+                else:
+                    tx = math.inf
+                if dy != 0.0:
+                    ty = ((row + leap if up else row - leap + 1) - y) * inverse_y
+                else:
+                    ty = math.inf
+                if tx < ty:
+                    t = tx
+                    column += leap if right else -leap
+                    row = math.floor(y + dy * t)
+                else:
+                    t = ty
+                    row += leap if up else -leap
+                    column = math.floor(x + dx * t)
+            hits[m, b] = hit
+
+
+@compiled
+def _discs(
+    origins: Floats, angles: Floats, discs: Floats, own: npt.NDArray[np.int64], hits: Floats
+) -> None:
+    """Shorten rays that meet a disc (x, y, radius); own[m] is the disc ray bundle m sits in."""
+    for m in range(angles.shape[0]):
+        for k in range(discs.shape[0]):
+            if k == own[m]:
+                continue
+            cx, cy = discs[k, 0] - origins[m, 0], discs[k, 1] - origins[m, 1]
+            gap = cx * cx + cy * cy - discs[k, 2] * discs[k, 2]
+            if gap <= 0.0:  # inside the disc: bodies overlap, nothing sensible to see
+                continue
+            for b in range(angles.shape[1]):
+                along = cx * math.cos(angles[m, b]) + cy * math.sin(angles[m, b])
+                inside = along * along - gap
+                if along > 0.0 and inside >= 0.0:
+                    hits[m, b] = min(hits[m, b], along - math.sqrt(inside))
+
+
+@compiled
+def _walls(clear: npt.NDArray[np.int32], starts: Floats, ends: Floats, counts: Floats) -> None:
+    """Count the separate walls each segment crosses, cell by cell."""
+    rows, cols = clear.shape
+    for m in range(starts.shape[0]):
+        x, y = starts[m, 0], starts[m, 1]
+        dx, dy = ends[m, 0] - x, ends[m, 1] - y
+        column, row = math.floor(x), math.floor(y)
+        step_x, step_y = (1 if dx > 0 else -1), (1 if dy > 0 else -1)
+        tx = (column + (dx > 0) - x) / dx if dx != 0.0 else math.inf
+        ty = (row + (dy > 0) - y) / dy if dy != 0.0 else math.inf
+        in_wall = False
+        count = 0
+        while True:
+            solid = 0 <= column < cols and 0 <= row < rows and clear[row, column] == 0
+            if solid and not in_wall:
+                count += 1
+            in_wall = solid
+            if min(tx, ty) > 1.0:
+                break
+            if tx < ty:
+                column += step_x
+                tx += abs(1.0 / dx)
+            else:
+                row += step_y
+                ty += abs(1.0 / dy)
+        counts[m] = count
+
+
+class RayCaster:
+    """Casts rays in one map; rays that leave the map or start outside it meet nothing."""
+
+    def __init__(self, occupancy: OccupancyMap) -> None:
+        self.map = occupancy
+        solid = occupancy.solid
+        if solid.any():
+            clear = ndimage.distance_transform_cdt(~solid, metric='chessboard')
+        else:
+            clear = np.full(solid.shape, max(solid.shape))
+        self._clear: npt.NDArray[np.int32] = np.ascontiguousarray(clear, np.int32)
+
+    def ranges(
+        self,
+        origins: npt.ArrayLike,
+        angles: npt.ArrayLike,
+        limit: float = math.inf,
+        *,
+        discs: npt.ArrayLike | None = None,
+        own: npt.ArrayLike | None = None,
+    ) -> Floats:
+        """Distances (M, B) in metres from origins (M, 2) along world angles (M, B), else +inf.
+
+        discs (K, 3) are round bodies (x, y, radius) that also stop rays; own (M,) names the disc
+        that belongs to each origin, -1 for none.
+        """
+        metres = np.asarray(origins, np.float64)
+        bearings = np.ascontiguousarray(angles, np.float64)
+        if metres.shape != (bearings.shape[0], 2) or bearings.ndim != 2:
+            raise ValueError(
+                f'origins {metres.shape} and angles {bearings.shape}, expected (M, 2) and (M, B)'
+            )
+        hits = np.empty(bearings.shape)
+        resolution = self.map.resolution
+        _cast(
+            self._clear,
+            np.ascontiguousarray(self.map.to_grid(metres)),
+            bearings - self.map.origin[2] if self.map.origin[2] else bearings,
+            limit / resolution,
+            hits,
+        )
+        hits *= resolution
+        if discs is not None:
+            bodies = np.ascontiguousarray(discs, np.float64)
+            whose = np.full(len(metres), -1) if own is None else np.asarray(own)
+            _discs(np.ascontiguousarray(metres), bearings, bodies, whose.astype(np.int64), hits)
+            hits[hits > limit] = math.inf
+        return hits
+
+    def walls_between(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Floats:
+        """Count the walls (M,) between points (M, 2) and (M, 2)."""
+        a = np.ascontiguousarray(self.map.to_grid(starts))
+        b = np.ascontiguousarray(self.map.to_grid(ends))
+        counts = np.zeros(len(a))
+        _walls(self._clear, a, b, counts)
+        return counts
