@@ -1,0 +1,287 @@
+"""One robot's side of DeLAMA (Algorithms 1-4) as a state machine without clock, threads or sockets.
+
+A driver sends what `begin` and `advance` return and hands in what it hears:
+
+    send(agent.begin(step, neighbours))
+    while not agent.done:
+        on a message:        agent.receive(message)
+        whenever ready:      send(agent.advance())
+        at a deadline:       send(agent.advance())   # closes the round with whoever is missing
+
+For a missing θ the last one heard in this step is used; a neighbour not heard in this step is left
+out of it. Where a distance or weight is joined from both sides and the other's is missing, the own
+stands for both. Who is missing in a flood is left out of its sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from delama_ros.core import update
+from delama_ros.core.backend import cholesky, cholesky_solve
+from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, union
+from delama_ros.core.distances import Distance, by_name
+from delama_ros.core.inbox import Inbox, Stage
+from delama_ros.core.memory import Memory, local_solve, remember
+from delama_ros.core.messages import Dual, Message, Params, Phase
+from delama_ros.core.relation import Relation, Rows
+from delama_ros.core.settings import Settings
+
+
+class Agent:
+    """One robot: its memory, its model θ and its row of the collaboration graph."""
+
+    def __init__(
+        self,
+        name: str,
+        settings: Settings,
+        *,
+        fingerprint: int = 0,
+        shape: tuple[int, int] = (32, 1),
+        distance: Distance | None = None,
+    ) -> None:
+        """Create an agent; shape is (K, C) of a block, distance by default from the settings."""
+        self.name = name
+        self.settings = settings
+        self.step: int | None = None
+        self.weights: dict[str, float] = {}
+        self.z = 0.0
+        self.complete_rounds = 0
+        self.incomplete_rounds = 0
+        self.missed: Counter[str] = Counter()
+        self._shape = shape
+        self._fingerprint = fingerprint
+        self._distance = by_name(settings.distance) if distance is None else distance
+        self._inbox = Inbox(name, fingerprint, shape, settings)
+        self._stage: Stage = (Phase.DONE, 0, 0)
+        self._expected: frozenset[str] = frozenset()
+        size, columns = shape
+        # Own data only; blocks that only neighbours know live in θ.
+        self._codes: Codes = np.zeros(0, np.int64)
+        self._memory = Memory(np.zeros((0, size, size)), np.zeros((0, size, columns)))
+        self._new = self._nothing()
+        self._local = Blocks.empty(*shape)
+        self._theta = Blocks.empty(*shape)
+
+    # -- what the driver calls --------------------------------------------------------------------
+
+    def observe(self, keys: Keys, H: Floats, r: Floats) -> None:
+        """Take in statistics H (n, K, K) and r = H α − g (n, K, C) of new data, until next step."""
+        size, columns = self._shape
+        keys, H, r = np.asarray(keys), np.asarray(H), np.asarray(r)
+        n = len(keys)
+        if keys.shape != (n, 2) or H.shape != (n, size, size) or r.shape != (n, size, columns):
+            raise ValueError(
+                f'keys, H, r have shapes {keys.shape}, {H.shape}, {r.shape}, expected '
+                f'{(n, 2)}, {(n, size, size)}, {(n, size, columns)}'
+            )
+        if not (np.isfinite(H).all() and np.isfinite(r).all()):
+            raise ValueError('H or r holds NaN or infinity, expected finite numbers')
+        both = Blocks.of(keys, np.concatenate((H, r), axis=-1))
+        if len(np.unique(both.codes)) != n:
+            raise ValueError(f'{n} keys hold repeated ones, expected each block once')
+        codes = union(self._new.codes, both.codes)
+        self._new = Blocks(codes, self._new.on(codes) + both.on(codes))
+
+    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
+        """Begin a time step: learn from what was observed (Algorithm 1), say the result."""
+        if self.step is not None and step <= self.step:
+            raise ValueError(f'step {step} cannot begin after step {self.step}')
+        self.step = step
+        self.weights, self.z = {}, 0.0
+        # How far collaboration moved θ in the last step.
+        codes = self._theta.codes
+        self._carry = Blocks(codes, self._theta.values - self._local.on(codes))
+        self._learn()
+        self._expected = frozenset(neighbours) - {self.name}
+        self._inbox.open(step, self._expected)
+        self._heard: dict[str, Blocks] = {}
+        self._stage = (Phase.LOCAL, 0, 0)
+        return [self._params(self._local)]
+
+    def receive(self, message: Message) -> str | None:
+        """Take a message in; returns why it was refused, or None. Never raises on bad input."""
+        return self._inbox.put(message)
+
+    @property
+    def ready(self) -> bool:
+        """Whether everybody expected has answered in the current round."""
+        return not self.done and self._inbox.answered(self._stage, self._expected)
+
+    @property
+    def done(self) -> bool:
+        """Whether the step is over (or none has begun)."""
+        return self._stage[0] == Phase.DONE
+
+    @property
+    def phase(self) -> Phase:
+        """The phase the agent is in."""
+        return Phase(self._stage[0])
+
+    def advance(self) -> list[Message]:
+        """Close the current round with what was heard; returns what to say next."""
+        if self.done:
+            raise RuntimeError(f'{self.name}: no step is under way')
+        late = [robot for robot in self._expected if not self._inbox.answered(self._stage, [robot])]
+        self.missed.update(late)
+        self.incomplete_rounds += bool(late)
+        self.complete_rounds += not late
+        if self._stage[0] == Phase.LOCAL:
+            return self._close_local()
+        if self._stage[0] == Phase.UPDATE:
+            return self._close_update()
+        return self._relate(self._relation.close(self._inbox.duals(self._stage, self._expected)))
+
+    @property
+    def theta(self) -> tuple[Keys, Floats]:
+        """The model: keys (n, 2) and values (n, K, C)."""
+        return decode(self._theta.codes), self._theta.values
+
+    @property
+    def memory(self) -> tuple[Keys, Floats, Floats]:
+        """The learning memory: keys (n, 2), A (n, K, K) and b (n, K, C)."""
+        return decode(self._codes), self._memory.A, self._memory.b
+
+    @property
+    def refused(self) -> Counter[str]:
+        """How often messages were refused, by reason."""
+        return self._inbox.refused
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return all that must be kept to go on later, as arrays."""
+        keys, A, b = self.memory
+        return {
+            'keys': keys, 'A': A, 'b': b, 't': np.array(self._memory.t),
+            'theta_keys': self.theta[0], 'theta': self.theta[1],
+            'local': self._local.on(self._theta.codes),
+        }
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `state` returned; call between steps."""
+        size, columns = self._shape
+        n = len(state['keys'])
+        if state['A'].shape != (n, size, size) or state['b'].shape != (n, size, columns):
+            raise ValueError(
+                f'saved A and b have shapes {state["A"].shape} and {state["b"].shape}, '
+                f'expected {(n, size, size)} and {(n, size, columns)}'
+            )
+        both = Blocks.of(state['keys'], np.concatenate((state['A'], state['b']), axis=-1))
+        self._codes = both.codes
+        self._memory = Memory(both.values[..., :size], both.values[..., size:], int(state['t']))
+        self._new = self._nothing()
+        self._theta = Blocks.of(state['theta_keys'], state['theta'])
+        self._local = Blocks.of(state['theta_keys'], state['local'])
+
+    # -- local learning (Algorithm 1) -------------------------------------------------------------
+
+    def _learn(self) -> None:
+        size = self._shape[0]
+        codes = union(self._codes, self._new.codes)
+        A = Blocks(self._codes, self._memory.A).on(codes)
+        b = Blocks(self._codes, self._memory.b).on(codes)
+        new = self._new.on(codes)
+        self._memory = remember(
+            Memory(A, b, self._memory.t), new[..., :size], new[..., size:], self.settings
+        )
+        self._codes, self._new = codes, self._nothing()
+        theta = local_solve(self._memory.A, self._memory.b, self.settings.lambda1_local)
+        self._local = Blocks(codes, theta)
+
+    # -- collaborative relational inference (Algorithm 3) -----------------------------------------
+
+    def _close_local(self) -> list[Message]:
+        heard = self._inbox.params(self._stage, self._expected)
+        self._heard = {robot: Blocks.of(m.keys, m.values) for robot, m in heard.items()}
+        sides = {robot: self._one_side(peer) for robot, peer in self._heard.items()}
+        self._relation = Relation(self.name, sides, self._distance, self.settings)
+        return self._relate(self._relation.open())
+
+    def _one_side(self, peer: Blocks) -> float:
+        codes = union(self._codes, peer.codes)
+        A = Blocks(self._codes, self._memory.A).on(codes)
+        known = np.isin(codes, self._codes, assume_unique=True)
+        peer_known = np.isin(codes, peer.codes, assume_unique=True)
+        d = self._distance.one_side(
+            A, self._local.on(codes), peer.on(codes)[None], known, peer_known[None]
+        )
+        return float(d[0])
+
+    def _relate(self, say: list[Rows]) -> list[Message]:
+        relation = self._relation
+        messages: list[Message] = [self._dual(rows) for rows in say]
+        self._stage, self._expected, self.z = relation.stage, relation.expected, relation.z
+        return messages + self._start_update() if relation.finished else messages
+
+    # -- lifelong model update (Algorithm 2) ------------------------------------------------------
+
+    def _start_update(self) -> list[Message]:
+        self.weights = self._relation.weights
+        self._expected = frozenset(self.weights)
+        degree = np.array(sum(self.weights.values()))
+        self._factor = cholesky(update.system(self._memory.A, degree, self.settings))
+        self._ridge = update.ridge(degree, self.settings)
+        self._theta = self._before = self._local
+        if self.settings.warm_start:
+            codes = union(self._local.codes, self._carry.codes)
+            start = Blocks(codes, self._local.on(codes) + self._carry.on(codes))
+            self._theta = self._before = start
+            if self.weights:
+                self._stage = (Phase.UPDATE, 0, 0)
+                return [self._params(start)]
+        # Otherwise the rounds begin with the local solutions, which were exchanged already.
+        return self._next_round(1)
+
+    def _close_update(self) -> list[Message]:
+        heard = self._inbox.params(self._stage, self._expected)
+        self._heard |= {robot: Blocks.of(m.keys, m.values) for robot, m in heard.items()}
+        return self._next_round(self._stage[1] + 1)
+
+    def _next_round(self, number: int) -> list[Message]:
+        self._jacobi_round()
+        if number < self.settings.update_rounds and self.weights:
+            self._stage = (Phase.UPDATE, number, 0)
+            return [self._params(self._theta)]
+        self._stage = (Phase.DONE, 0, 0)
+        self._expected = frozenset()
+        return []
+
+    def _jacobi_round(self) -> None:
+        """Solve for the own θ given the neighbours'; a block without own data has B = ridge · I."""
+        peers = {robot: self._heard[robot] for robot in self.weights}
+        codes = union(self._theta.codes, self._codes, *(peer.codes for peer in peers.values()))
+        right = Blocks(self._codes, self._memory.b).on(codes).copy()
+        for robot, peer in peers.items():
+            right += 4 * self.settings.lambda2 * self.weights[robot] * peer.on(codes)
+        own = np.searchsorted(codes, self._codes)
+        solved = right / self._ridge
+        solved[own] = cholesky_solve(self._factor, right[own])
+        if self.weights:
+            solved += self.settings.momentum * (self._theta.on(codes) - self._before.on(codes))
+        self._before, self._theta = self._theta, Blocks(codes, solved)
+
+    # -- messages ---------------------------------------------------------------------------------
+
+    def _nothing(self) -> Blocks:
+        size, columns = self._shape
+        return Blocks.empty(size, size + columns)
+
+    def _params(self, theta: Blocks) -> Params:
+        assert self.step is not None
+        phase, number, _ = self._stage
+        return Params(
+            self.name, self.step, int(phase), number, self._fingerprint,
+            decode(theta.codes), theta.values,
+        )
+
+    def _dual(self, rows: Rows) -> Dual:
+        assert self.step is not None
+        phase, number, hop = rows.stage
+        return Dual(
+            self.name, self.step, int(phase), number, hop, self._fingerprint,
+            rows.names, rows.values[:, 0], rows.values[:, 1],
+        )

@@ -1,0 +1,65 @@
+"""Sets of parameter blocks known by integer keys: how maps of different extent are lined up.
+
+Blocks are kept sorted by a 64-bit code of their key (x, y), so that two agents' blocks are matched
+by binary search. A model that is one block has the key (0, 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Keys: TypeAlias = NDArray[np.int32]
+
+
+def encode(keys: Keys) -> Codes:
+    """Return one code per key (n, 2), in the order of the keys."""
+    wide = np.asarray(keys, dtype=np.int64)
+    return (wide[:, 0] << 32) + (wide[:, 1] + 2**31)
+
+
+def decode(codes: Codes) -> Keys:
+    """Return the keys (n, 2) of codes (n,)."""
+    y = (codes & 0xFFFFFFFF) - 2**31
+    return np.stack((codes >> 32, y), axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Values (n, ...) of the blocks with these codes (n,), which are sorted and unique."""
+
+    codes: Codes
+    values: Floats
+
+    @classmethod
+    def empty(cls, *shape: int) -> Blocks:
+        """Return no blocks, each of which would have the given shape."""
+        return cls(np.zeros(0, np.int64), np.zeros((0, *shape)))
+
+    @classmethod
+    def of(cls, keys: Keys, values: Floats) -> Blocks:
+        """Return the blocks of unique keys given in any order."""
+        codes = encode(keys)
+        order = np.argsort(codes, kind='stable')
+        return cls(codes[order], np.asarray(values, dtype=np.float64)[order])
+
+    def on(self, codes: Codes) -> Floats:
+        """Return the values lined up with a superset of codes; what is not here is zero."""
+        if np.array_equal(codes, self.codes):
+            return self.values
+        out = np.zeros((len(codes), *self.values.shape[1:]))
+        out[np.searchsorted(codes, self.codes)] = self.values
+        return out
+
+
+def union(*sets: Codes) -> Codes:
+    """Return all codes of the given sets, sorted; the first set itself if it holds all others."""
+    first = sets[0]
+    if all(np.array_equal(first, other) for other in sets[1:]):
+        return first
+    return np.unique(np.concatenate(sets))

@@ -1,0 +1,56 @@
+"""Learning memory (eq. 12, Algorithm 1): A and b, of one size whatever t, and the local solve.
+
+A is block-diagonal, (..., n, K, K), and b holds C right-hand sides, (..., n, K, C). Ordinary heads
+have n = 1; a map of tiles has a block per tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delama_ros.core.backend import Array, Scalar, cholesky, cholesky_solve, eye_like, xp
+from delama_ros.core.settings import Settings
+
+
+@dataclass(frozen=True)
+class Memory:
+    """What is kept of all data seen in t steps: the quadratic ½ θᵀAθ − bᵀθ."""
+
+    A: Array  # (..., n, K, K)
+    b: Array  # (..., n, K, C)
+    t: int = 0
+
+
+def remember(memory: Memory, H: Array, r: Array, settings: Settings) -> Memory:
+    """Take the statistics of one step, H and r = H α − g, into the memory."""
+    t = memory.t + 1
+    if settings.accumulate == 'mean':
+        return Memory(((t - 1) * memory.A + H) / t, ((t - 1) * memory.b + r) / t, t)
+    keep = settings.forget if settings.accumulate == 'forget' else 1.0
+    return Memory(keep * memory.A + H, keep * memory.b + r, t)
+
+
+def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
+    """Return A and b after each of T steps at once, for H (..., T, N, n, K, K) and r alike."""
+    share = _shares(H, H.shape[-5], settings)
+    join = xp(H).einsum
+    return join('ts,...snmkl->...tnmkl', share, H), join('ts,...snmkc->...tnmkc', share, r)
+
+
+def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
+    """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
+    return cholesky_solve(cholesky(A + 2 * lambda1 * eye_like(A, A.shape[-1])), b)
+
+
+def _shares(like: Array, steps: int, settings: Settings) -> Array:
+    """Return the share (t, s) that step s has in the memory after step t."""
+    lib = xp(like)
+    t = lib.arange(steps)
+    past = t[:, None] - t[None, :]  # how many steps ago, negative for the future
+    if settings.accumulate == 'mean':
+        value = (1.0 / (t + 1.0))[:, None] + 0.0 * past
+    else:
+        keep = settings.forget if settings.accumulate == 'forget' else 1.0
+        value = keep ** (1.0 * lib.where(past > 0, past, 0 * past))
+    share = lib.where(past >= 0, value, 0.0 * past)
+    return lib.asarray(share, dtype=like.dtype)

@@ -1,0 +1,141 @@
+"""The unrolled network F_γ (Algorithm 4): backbone φ_β and learned coefficients, all batched.
+
+One pass covers all tasks, agents and time steps; the agents of one robot team are one row of the
+batch. The same functions run on robots, so a trained network is exported as plain `Settings`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import softplus
+
+from delama_ros.core import graph, update
+from delama_ros.core.distances import Distance, by_name, pairwise
+from delama_ros.core.losses import LOSSES, Loss
+from delama_ros.core.memory import local_solve, remember_all
+from delama_ros.core.settings import Settings
+
+POSITIVE = ('lambda1_local', 'lambda1_coupled', 'lambda2', 'lambda3', 'null_edge')
+
+
+@dataclass(frozen=True)
+class Output:
+    """What F_γ returns for B tasks, T steps and N agents; blocks (n, K, C) as in the memory."""
+
+    theta: Tensor  # (B, T, N, n, K, C)
+    W: Tensor  # (B, T, N, N)
+    z: Tensor  # (B, T, N), each agent's own copy
+    local: Tensor  # θ before collaboration, (B, T, N, n, K, C)
+    A: Tensor  # (B, T, N, n, K, K)
+    b: Tensor  # (B, T, N, n, K, C)
+
+
+class DeLAMA(nn.Module):
+    """F_γ with γ = (β, λ1 local, λ1 coupled, λ2, λ3, null edge, momentum)."""
+
+    def __init__(
+        self,
+        backbone: nn.Module,
+        loss: Loss,
+        settings: Settings,
+        *,
+        distance: Distance | None = None,
+        solver: Literal['jacobi', 'cg'] = 'jacobi',
+    ) -> None:
+        """Start from the coefficients in the settings; those of unused parts are not learned."""
+        super().__init__()
+        self.backbone = backbone
+        self.loss = loss
+        self._settings = settings
+        self._distance = by_name(settings.distance) if distance is None else distance
+        self._solve = update.jacobi if solver == 'jacobi' else update.conjugate_gradients
+        # Positive by construction: the parameters are inverse softplus and logit of the values.
+        self.raw = nn.ParameterDict()
+        for name in POSITIVE:
+            value = getattr(settings, name)
+            if value is not None and value > 0:
+                start = torch.as_tensor(value, dtype=torch.float64)
+                self.raw[name] = nn.Parameter(start + torch.log(-torch.expm1(-start)))
+        if settings.momentum > 0:
+            start = torch.as_tensor(settings.momentum, dtype=torch.float64)
+            self.raw['momentum'] = nn.Parameter(torch.logit(start))
+
+    def coefficients(self) -> Settings:
+        """Return the settings with the learned coefficients as tensors."""
+        learned = {
+            name: torch.sigmoid(raw) if name == 'momentum' else softplus(raw)
+            for name, raw in self.raw.items()
+        }
+        return replace(self._settings, **learned)  # type: ignore[arg-type]
+
+    def settings(self) -> Settings:
+        """Return the settings with the learned coefficients as numbers, for agents."""
+        learned = self.coefficients()
+        numbers = {name: float(getattr(learned, name)) for name in self.raw}
+        return replace(self._settings, **numbers)  # type: ignore[arg-type]
+
+    def forward(
+        self,
+        X: Tensor,
+        Y: Tensor,
+        links: Tensor,
+        *,
+        weight: Tensor | None = None,
+        collaborate: bool = True,
+        memory: bool = True,
+        oracle: Tensor | None = None,
+    ) -> Output:
+        """Learn from X (B, T, N, S, ...) and Y (B, T, N, S, C) over links (B, T, N, N), booleans.
+
+        weight (B, T, N, S) weighs samples, 0 for padding. collaborate=False is the paper's WC,
+        memory=False its WM; an oracle graph (B, T, N, N) replaces the inferred one (Oracle).
+        """
+        features = self.backbone(X.flatten(0, 3)).unflatten(0, X.shape[:4])  # (B, T, N, S, K)
+        if weight is not None:
+            weight = weight.double()
+        H, r = LOSSES[self.loss](features.double(), Y.double(), weight)
+        return self.learn(H, r, links, collaborate=collaborate, memory=memory, oracle=oracle)
+
+    def learn(
+        self,
+        H: Tensor,
+        r: Tensor,
+        links: Tensor,
+        *,
+        collaborate: bool = True,
+        memory: bool = True,
+        oracle: Tensor | None = None,
+    ) -> Output:
+        """Learn from statistics H (B, T, N, n, K, K) and r = H α − g (B, T, N, n, K, C)."""
+        settings = self.coefficients()
+        A, b = remember_all(H, r, settings) if memory else (H, r)
+        local = local_solve(A, b, settings.lambda1_local)
+        if not collaborate:
+            W = torch.zeros_like(links, dtype=A.dtype)
+            return Output(local, W, W[..., 0], local, A, b)
+        if oracle is None:
+            W, z = graph.infer(pairwise(self._distance, A, local), links, settings)
+        else:
+            W = oracle.to(A.dtype)
+            z = torch.zeros_like(W[..., 0])
+        if settings.warm_start:
+            theta = self._one_by_one(A, b, W, local, settings)
+        else:
+            theta = self._solve(A, b, W, local, settings)
+        return Output(theta, W, z, local, A, b)
+
+    def _one_by_one(
+        self, A: Tensor, b: Tensor, W: Tensor, local: Tensor, settings: Settings
+    ) -> Tensor:
+        """Solve step by step, each from the local solution plus the last step's correction."""
+        correction = torch.zeros_like(local[:, 0])
+        steps = []
+        for t in range(local.shape[1]):
+            start = local[:, t] + correction
+            steps.append(self._solve(A[:, t], b[:, t], W[:, t], start, settings))
+            correction = steps[-1] - local[:, t]
+        return torch.stack(steps, 1)

@@ -1,0 +1,72 @@
+"""Lifelong model update (Algorithm 2): solves B_i θ_i − 4 λ2 Σ_j W_ij θ_j = b_i (eq. 20).
+
+B_i = A_i + (2 λ1 + 4 λ2 D_i) I is factored once per step. Shapes: A (..., N, n, K, K), b and θ
+(..., N, n, K, C), W (..., N, N), symmetric.
+"""
+
+from __future__ import annotations
+
+from delama_ros.core.backend import Array, cholesky, cholesky_solve, eye_like, xp
+from delama_ros.core.settings import Settings
+
+
+def ridge(degree: Array, settings: Settings) -> Array:
+    """Return 2 λ1 + 4 λ2 D, what an agent of degree D adds to the diagonal of its A."""
+    return 2 * settings.lambda1_coupled + 4 * settings.lambda2 * degree
+
+
+def system(A: Array, degree: Array, settings: Settings) -> Array:
+    """Return B for blocks A (..., n, K, K) and degrees D (...)."""
+    return A + ridge(degree, settings)[..., None, None, None] * eye_like(A, A.shape[-1])
+
+
+def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
+    """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said.
+
+    Momentum is heavy-ball: the error modes of Jacobi have both signs, for which it stays stable
+    for any factor below 1 where extrapolation does not. An agent without edges needs no rounds.
+    """
+    degree = W.sum(-1)
+    L = cholesky(system(A, degree, settings))
+    momentum = settings.momentum * (degree > 0)[..., None, None, None]
+    before = theta
+    for _ in range(settings.update_rounds):
+        solved = cholesky_solve(L, b + pull(W, theta, settings))
+        theta, before = solved + momentum * (theta - before), theta
+    return theta
+
+
+def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
+    """Run M2 rounds of conjugate gradients from θ, preconditioned by the B_i.
+
+    Its step lengths are inner products over all agents, so it is for the network: robots would
+    have to flood two sums in every round.
+    """
+    B = system(A, W.sum(-1), settings)
+    L = cholesky(B)
+    residual = b + pull(W, theta, settings) - B @ theta
+    direction = preconditioned = cholesky_solve(L, residual)
+    energy = _inner(residual, preconditioned)
+    for _ in range(settings.update_rounds):
+        product = B @ direction - pull(W, direction, settings)
+        length = _ratio(energy, _inner(direction, product))
+        theta = theta + length * direction
+        residual = residual - length * product
+        preconditioned = cholesky_solve(L, residual)
+        energy, last = _inner(residual, preconditioned), energy
+        direction = preconditioned + _ratio(energy, last) * direction
+    return theta
+
+
+def pull(W: Array, theta: Array, settings: Settings) -> Array:
+    """Return 4 λ2 Σ_j W_ij θ_j."""
+    return 4 * settings.lambda2 * xp(W).einsum('...ij,...jnkc->...inkc', W, theta)
+
+
+def _inner(left: Array, right: Array) -> Array:
+    return (left * right).sum((-1, -2, -3, -4))[..., None, None, None, None]
+
+
+def _ratio(above: Array, below: Array) -> Array:
+    # Both vanish together once the solution is reached: nothing is left to move.
+    return above / xp(below).where(below > 0, below, 1 + 0 * below)

@@ -1,0 +1,1 @@
+"""Transports: how messages travel between agents."""

@@ -1,0 +1,135 @@
+"""In-process transport: carries agents' messages over a graph, with seeded loss, delay and range.
+
+Time is counted in ticks. One message copy goes to each robot in reach, is lost with a probability
+of its own, and arrives some ticks later; a round that waits longer than the deadline is closed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from delama_ros.core.agent import Agent
+from delama_ros.core.messages import Message, Phase
+
+# Who is in reach of whom, by name. Robots may be named that are not there (any more).
+Links = Mapping[str, Iterable[str]]
+
+
+@dataclass
+class Traffic:
+    """What one step cost; bytes are 0 without an encoder."""
+
+    ticks: int = 0
+    messages: Counter[Phase] = field(default_factory=Counter)  # sent, by phase
+    bytes: Counter[Phase] = field(default_factory=Counter)  # sent, by phase
+    delivered: int = 0  # copies that arrived
+    lost: int = 0  # copies that did not
+    refused: int = 0  # copies the receiver did not want
+
+
+class LocalTransport:
+    """Runs whole steps of agents in one process; the same seed gives the same run."""
+
+    def __init__(
+        self,
+        agents: Iterable[Agent],
+        *,
+        seed: int = 0,
+        loss: float = 0.0,
+        delay: int = 0,
+        deadline: int = 10,
+        encode: Callable[[Message], bytes] | None = None,
+    ) -> None:
+        """Set up; delay is the most ticks a copy may take beyond the first (uniform from 0)."""
+        if not 0 <= loss <= 1:
+            raise ValueError(f'loss is {loss}, expected a probability')
+        if delay < 0 or deadline <= delay:
+            raise ValueError(
+                f'delay is {delay} and deadline {deadline}, expected 0 <= delay < deadline'
+            )
+        self.agents = {agent.name: agent for agent in agents}
+        self._random = np.random.default_rng(seed)
+        self._loss = loss
+        self._delay = delay
+        self._deadline = deadline
+        self._encode = encode
+        self._tick = 0
+        self._air: list[tuple[int, str, Message]] = []  # (tick of arrival, receiver, message)
+
+    def add(self, agent: Agent) -> None:
+        """Let a robot join."""
+        if agent.name in self.agents:
+            raise ValueError(f'a robot named {agent.name!r} is already there')
+        self.agents[agent.name] = agent
+
+    def remove(self, name: str) -> Agent:
+        """Take a robot away, as if it had died."""
+        return self.agents.pop(name)
+
+    def run_step(self, step: int, links: Links) -> Traffic:
+        """Run one time step of all agents to its end; links say who is in reach of whom."""
+        reach = {name: sorted(set(links.get(name, ())) - {name}) for name in self.agents}
+        traffic = Traffic()
+        first = self._tick
+        waiting: dict[str, int] = {}
+        for name, agent in self.agents.items():
+            self._send(name, agent.begin(step, reach[name]), reach, traffic)
+            waiting[name] = self._tick
+        while not all(agent.done for agent in self.agents.values()):
+            self._deliver(traffic)
+            # Everybody acts on what arrived up to now, before anything new is on its way.
+            for name, agent in self.agents.items():
+                while not agent.done and (
+                    agent.ready or self._tick - waiting[name] >= self._deadline
+                ):
+                    self._send(name, agent.advance(), reach, traffic)
+                    waiting[name] = self._tick
+            self._tick += 1
+        traffic.ticks = self._tick - first
+        return traffic
+
+    def _send(
+        self, name: str, messages: list[Message], reach: Mapping[str, list[str]], traffic: Traffic
+    ) -> None:
+        for message in messages:
+            phase = Phase(message.phase)
+            traffic.messages[phase] += 1
+            if self._encode is not None:
+                traffic.bytes[phase] += len(self._encode(message))
+            for receiver in reach[name]:
+                lost = self._random.random() < self._loss
+                wait = 1 + int(self._random.integers(0, self._delay + 1))
+                if lost:
+                    traffic.lost += 1
+                else:
+                    self._air.append((self._tick + wait, receiver, message))
+
+    def _deliver(self, traffic: Traffic) -> None:
+        due = [copy for copy in self._air if copy[0] <= self._tick]
+        self._air = [copy for copy in self._air if copy[0] > self._tick]
+        for _, receiver, message in due:
+            if receiver in self.agents:
+                traffic.delivered += 1
+                traffic.refused += self.agents[receiver].receive(message) is not None
+
+
+def in_range(positions: Mapping[str, tuple[float, float]], radius: float) -> dict[str, list[str]]:
+    """Return links between robots at most radius metres apart."""
+    return {
+        a: [b for b in positions if b != a and math.dist(positions[a], positions[b]) <= radius]
+        for a in positions
+    }
+
+
+def partition(links: Links, groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
+    """Return the links that stay when only robots of one group reach each other."""
+    group_of = {name: number for number, group in enumerate(groups) for name in group}
+    return {
+        a: [b for b in peers if a in group_of and group_of.get(b) == group_of[a]]
+        for a, peers in links.items()
+    }
