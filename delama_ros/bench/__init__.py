@@ -1,0 +1,1 @@
+"""Benchmarks: each module measures one part and returns named figures."""

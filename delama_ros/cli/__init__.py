@@ -1,0 +1,1 @@
+"""The `delama` command: one module per subcommand, loaded only when it is asked for."""

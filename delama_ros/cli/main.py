@@ -1,0 +1,61 @@
+"""`delama`: one program with a subcommand per thing a user wants."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from delama_ros import __version__
+from delama_ros.cli.errors import UserError
+
+COMMANDS = {
+    'swarm': 'simulate a swarm of robots that map a building together',
+    'plan': 'show, describe and convert floor plans',
+    'bench': 'measure speed on this machine',
+}
+
+EXAMPLES = """examples:
+  delama swarm                              five robots map a generated flat
+  delama swarm --robots 3 --steps 6         fewer robots, fewer steps
+  delama plan generated:7 --png plan.png    look at the flat that seed 7 draws
+  delama bench core --json core.json        speed of the learning core
+
+`delama COMMAND --help` explains a command."""
+
+
+def make_parser(command: str | None) -> argparse.ArgumentParser:
+    """Build the parser; only the module of `command` is imported."""
+    parser = argparse.ArgumentParser(
+        prog='delama',
+        description='Robots that learn one shared map without a server and without sharing scans.',
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('--version', action='version', version=f'delama_ros {__version__}')
+    subparsers = parser.add_subparsers(metavar='COMMAND', required=True)
+    for name, summary in COMMANDS.items():
+        if name == command:
+            importlib.import_module(f'delama_ros.cli.{name}').add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; 0 for success, 1 for a failed run, 2 for a user's mistake."""
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    args = make_parser(next((a for a in arguments if not a.startswith('-')), None)).parse_args(
+        arguments
+    )
+    try:
+        return int(args.run(args))
+    except UserError as error:
+        print(f'delama: error: {error}', file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `delama … | head`
+        sys.stderr.close()
+        return 0

@@ -1,0 +1,38 @@
+"""What commands print and write: aligned tables and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from delama_ros.cli.errors import UserError
+
+
+def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Lay out a table: the first column to the left, figures to the right."""
+    widths = [max(len(line[i]) for line in [header, *rows]) for i in range(len(header))]
+
+    def line(cells: Sequence[str]) -> str:
+        first, *others = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        )
+        return '  '.join([first, *others])
+
+    rule = '  '.join('-' * width for width in widths)
+    return '\n'.join([line(header), rule, *map(line, rows)])
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table."""
+    print(format_table(header, rows))
+
+
+def write_json(path: str | Path, figures: Any) -> None:
+    """Write figures for machines to read."""
+    try:
+        Path(path).write_text(json.dumps(figures, indent=2) + '\n')
+    except OSError as error:
+        raise UserError(f'cannot write {path}: {error.strerror}') from error

@@ -1,0 +1,80 @@
+"""Map tiles as linear models over a shared table of features: from evidence to memory to map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from delama_sim.grid import UNKNOWN, OccupancyMap
+
+from delama_ros.mapping.evidence import KINDS, Floats, Keys
+
+
+@dataclass(frozen=True, eq=False)
+class TileModel:
+    """logit p(occupied) of a cell = bias + θᵀφ(cell), with θ of its tile and φ from the table.
+
+    The table, the weights of the kinds of evidence and the bias are meta-learned and the same for
+    all robots and tiles; only θ crosses the air.
+    """
+
+    table: Floats  # (K, S, S), indexed [feature, y, x]
+    weights: Floats  # (KINDS,), > 0: how much one scan's evidence of a kind counts
+    bias: float
+    resolution: float = 0.05  # m per cell
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 3 or self.table.shape[1] != self.table.shape[2]:
+            raise ValueError(f'table has shape {self.table.shape}, expected (K, S, S)')
+        if self.weights.shape != (KINDS,) or not (self.weights > 0).all():
+            raise ValueError(f'evidence weights are {self.weights}, expected {KINDS} above 0')
+
+    @property
+    def cells(self) -> int:
+        """S, cells along a tile's edge."""
+        return int(self.table.shape[1])
+
+    def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
+        """Hessian (n, K, K) and negative gradient (n, K, 1) of the logistic loss at θ = 0.
+
+        counts: (n, KINDS, S, S). All cells of one kind share a label (0 for passed, else 1), and
+        at θ = 0 one probability, so sums over cells suffice (eq. 9-12 with α = 0).
+        """
+        features = self.table.reshape(len(self.table), -1)  # (K, S²)
+        prior = 1.0 / (1.0 + np.exp(-self.bias))
+        labels = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
+        flat = counts.reshape(len(counts), KINDS, -1).astype(np.float64)
+        curvature = prior * (1.0 - prior) * np.einsum('e,nes->ns', self.weights, flat)
+        slope = np.einsum('e,nes->ns', self.weights * (labels - prior), flat)
+        hessian = (features * curvature[:, None, :]) @ features.T
+        return hessian, (slope @ features.T)[..., None]
+
+    def deviations(self, theta: Floats) -> Floats:
+        """θᵀφ of each cell: how far its logit is from the bias, (n, K, 1) → (n, S, S)."""
+        flat = theta[..., 0] @ self.table.reshape(len(self.table), -1)
+        return flat.reshape(len(theta), self.cells, self.cells)
+
+    def occupancy(self, keys: Keys, theta: Floats, *, evidence: float = 0.2) -> OccupancyMap:
+        """Draw the map: 0..100, and unknown where the logit is within `evidence` of the prior."""
+        if len(keys) == 0:
+            keys, theta = np.zeros((1, 2), np.int32), np.zeros((1, len(self.table), 1))
+        low, high = keys.min(0), keys.max(0) + 1
+        deviations = self.deviations(theta)
+        percent = np.rint(100.0 / (1.0 + np.exp(-(self.bias + deviations)))).astype(np.int8)
+        percent[np.abs(deviations) < evidence] = UNKNOWN
+        columns, rows = (int(n) for n in high - low)
+        tiles = np.full((rows, columns, self.cells, self.cells), UNKNOWN, np.int8)
+        tiles[keys[:, 1] - low[1], keys[:, 0] - low[0]] = percent
+        cells = tiles.swapaxes(1, 2).reshape(rows * self.cells, columns * self.cells)
+        tile = self.cells * self.resolution
+        origin = (float(low[0]) * tile, float(low[1]) * tile, 0.0)
+        return OccupancyMap(np.ascontiguousarray(cells), self.resolution, origin)
+
+
+def hat_table(per_edge: int = 8, cells: int = 24) -> Floats:
+    """Features that need no training: overlapping pyramids on a per_edge × per_edge lattice."""
+    centres = (np.arange(per_edge) + 0.5) * cells / per_edge
+    position = np.arange(cells) + 0.5
+    hats = np.clip(1.0 - np.abs(position - centres[:, None]) * per_edge / cells, 0.0, None)
+    return np.einsum('iy,jx->ijyx', hats, hats).reshape(per_edge**2, cells, cells)
