@@ -63,7 +63,7 @@ def _trace(
         if last <= 0.0:
             continue
         dx, dy = math.cos(angles[b]), math.sin(angles[b])
-        column, row = int(math.floor(x)), int(math.floor(y))
+        column, row = math.floor(x), math.floor(y)
         step_x, step_y = (1 if dx > 0.0 else -1), (1 if dy > 0.0 else -1)
         delta_x = abs(1.0 / dx) if dx != 0.0 else math.inf
         delta_y = abs(1.0 / dy) if dy != 0.0 else math.inf
@@ -108,7 +108,8 @@ def scan_evidence(
     if not all(map(math.isfinite, pose)):
         raise ValueError(f'pose {pose} is not finite')
     ranges = scan.ranges
-    angles = yaw + scan.angle_min + scan.angle_increment * np.arange(ranges.size)
+    beams = np.arange(ranges.size, dtype=np.float64)
+    angles: Floats = yaw + scan.angle_min + scan.angle_increment * beams
     valid = (ranges >= scan.range_min) & (ranges < scan.range_max)
     nothing = np.isposinf(ranges) | (ranges == scan.range_max)  # some drivers send range_max
     free = np.where(valid, ranges, np.where(nothing, scan.range_max, 0.0))

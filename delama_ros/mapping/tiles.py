@@ -77,4 +77,5 @@ def hat_table(per_edge: int = 8, cells: int = 24) -> Floats:
     centres = (np.arange(per_edge) + 0.5) * cells / per_edge
     position = np.arange(cells) + 0.5
     hats = np.clip(1.0 - np.abs(position - centres[:, None]) * per_edge / cells, 0.0, None)
-    return np.einsum('iy,jx->ijyx', hats, hats).reshape(per_edge**2, cells, cells)
+    table: Floats = np.einsum('iy,jx->ijyx', hats, hats).reshape(per_edge**2, cells, cells)
+    return table
