@@ -59,3 +59,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `delama … | head`
         sys.stderr.close()
         return 0
+
+if __name__ == '__main__':
+    sys.exit(main())

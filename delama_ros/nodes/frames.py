@@ -19,11 +19,6 @@ def compose(a: Pose, b: Pose) -> Pose:
     return a[0] + c * b[0] - s * b[1], a[1] + s * b[0] + c * b[1], a[2] + b[2]
 
 
-def yaw_of(x: float, y: float, z: float, w: float) -> float:
-    """Heading of a quaternion, rad."""
-    return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-
-
 class Frames:
     """A tree of frames; each link holds recent poses of a child in its parent, or a fixed one."""
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from delama_sim.grid import OccupancyMap
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from nav_msgs.msg import OccupancyGrid, Odometry
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -30,16 +29,11 @@ from delama_ros.core.messages import Message, Params
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.msg import DualVar, Links, ModelParams
-from delama_ros.nodes.frames import FrameError, Frames, yaw_of
+from delama_ros.nodes.frames import FrameError, Frames
+from delama_ros.nodes.maps import LATCHED, occupancy_to_ros, yaw_of
 from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, params_from_ros, params_to_ros
 from delama_ros.transport.codec import Encoding
 
-LATCHED = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST,
-    depth=1,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
 # Deep enough for all rounds of a step from twenty neighbours.
 EXCHANGE = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.RELIABLE
@@ -87,7 +81,6 @@ class Robot(Node):
         self._frames = Frames()
         self._scans: list[LaserScan] = []  # wait for their transforms
         self._step = 0  # the step in progress, or the last one done
-        self._clock_of_scans = 0.0  # s, newest stamp
         self._heard: dict[str, int] = {}  # neighbour → step in which it was last heard
         self._links: set[str] | None = None  # whom the simulator lets us hear; None: everybody
         self._bytes = 0
@@ -115,7 +108,8 @@ class Robot(Node):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._deadline = self.create_timer(deadline, self._on_deadline, clock=steady)
         self._deadline.cancel()
-        self.get_logger().info(f'{self.robot}: waiting for scans on {self.resolve_topic_name("scan")}')
+        scan_topic = self.resolve_topic_name('scan')
+        self.get_logger().info(f'{self.robot}: waiting for scans on {scan_topic}')
 
     def _parameter(self, name: str, value: Any, text: str, low: float | None = None) -> Any:
         return self.declare_parameter(name, value, described(text, low)).value
@@ -125,8 +119,9 @@ class Robot(Node):
     def _on_tf_fixed(self, message: TFMessage) -> None:
         for link in message.transforms:
             self._frames.set_fixed(
-                link.header.frame_id, link.child_frame_id, _pose(link.transform.translation,
-                                                                  link.transform.rotation)
+                link.header.frame_id,
+                link.child_frame_id,
+                _pose(link.transform.translation, link.transform.rotation),
             )
 
     def _on_tf(self, message: TFMessage) -> None:
@@ -215,16 +210,19 @@ class Robot(Node):
         due = int(stamp / self._period - 1e-9)  # step t takes the scans up to t · period
         if due <= self._step or (self._steps and self._step >= self._steps):
             return
-        if self._step and not self._mapper.agent.done:
+        if not self._mapper.agent.done:
             self.get_logger().warning(f'step {self._step} is cut short by step {due}')
-            while not self._mapper.agent.done:
-                self._send(self._mapper.agent.advance())
-            self._finish()
+            self._cut_short()
         self._step = min(due, self._steps) if self._steps else due
         self._bytes = 0
         self._send(self._mapper.begin(self._step, self._neighbours()))
         self._deadline.reset()
         self._go_on()
+
+    def _cut_short(self) -> None:
+        while not self._mapper.agent.done:
+            self._send(self._mapper.agent.advance())
+        self._finish()
 
     def _neighbours(self) -> set[str]:
         if self._links is not None:
@@ -287,17 +285,6 @@ class Robot(Node):
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         self._diagnostics.publish(report)
-
-
-def occupancy_to_ros(occupancy: OccupancyMap) -> OccupancyGrid:
-    """Write a map without rotation as nav_msgs/OccupancyGrid."""
-    grid = OccupancyGrid()
-    grid.info.resolution = occupancy.resolution
-    grid.info.height, grid.info.width = occupancy.shape
-    grid.info.origin.position.x, grid.info.origin.position.y, _ = occupancy.origin
-    grid.info.origin.orientation.w = 1.0
-    grid.data.frombytes(occupancy.cells.tobytes())
-    return grid
 
 
 def _seconds(stamp: Any) -> float:

@@ -141,7 +141,8 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
     for key, kind in (('lidar', Lidar), ('radio', Radio)):
         if key in values and not isinstance(values[key], kind):
             values[key] = _checked(kind, values[key], f'{key}.')
-    return _checked(Swarm, values, '')
+    swarm: Swarm = _checked(Swarm, values, '')
+    return swarm
 
 
 def _checked(kind: Any, values: Any, prefix: str) -> Any:

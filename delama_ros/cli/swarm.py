@@ -1,0 +1,99 @@
+"""`delama swarm`: run a described swarm, show its steps, keep its results."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from delama_ros.cli.errors import UserError
+from delama_ros.cli.output import format_table, write_json
+from delama_ros.resources import resource
+from delama_ros.swarm.description import DescriptionError, Swarm, read
+from delama_ros.swarm.record import Record
+
+EXAMPLES = """examples:
+  delama swarm                                     five robots, a generated flat, 12 steps
+  delama swarm --robots 3 --steps 6 --seed 4       another flat, fewer robots
+  delama swarm --plan path/to/map.yaml             a nav2 map
+  delama swarm --config my_swarm.yaml --json figures.json"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the `swarm` subcommand."""
+    parser = subparsers.add_parser(
+        'swarm',
+        help='simulate a swarm of robots that map a building together',
+        description='Start a simulator and one process per robot over ROS 2, on this machine and '
+        'in a ROS domain of their own (unless ROS_DOMAIN_ID is set). Prints F1 per robot and step '
+        'and writes table, picture, parameters and logs to a folder of the run.',
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('--config', metavar='FILE', help='swarm description (config/swarm.yaml)')
+    parser.add_argument('--robots', type=int, metavar='N', help='number of robots')
+    parser.add_argument('--plan', help='generated:SEED, a model.svg or a map.yaml')
+    parser.add_argument('--seed', type=int, help='of plan and simulation (plan: generated:SEED)')
+    parser.add_argument('--steps', type=int, help='time steps')
+    parser.add_argument('--period', type=float, help='s of simulated time between steps')
+    parser.add_argument('--speed', type=float, help='simulated seconds per second')
+    parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
+    parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
+    parser.set_defaults(run=run)
+
+
+def describe(args: argparse.Namespace) -> Swarm:
+    """Read the description and let the arguments win over it."""
+    keys = ('robots', 'plan', 'seed', 'steps', 'period', 'speed')
+    overrides = {key: getattr(args, key) for key in keys if getattr(args, key) is not None}
+    if 'seed' in overrides and 'plan' not in overrides and args.config is None:
+        overrides['plan'] = f'generated:{args.seed}'
+    try:
+        return read(args.config or resource('config/swarm.yaml'), overrides)
+    except DescriptionError as error:
+        raise UserError(str(error)) from error
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the swarm and write what it gave."""
+    # Here, not above: `delama swarm --help` and wrong arguments should not wait for ROS.
+    from delama_ros.swarm.run import RunError, run_swarm
+
+    swarm = describe(args)
+    folder = Path(args.out or Path('runs') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S'))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'cannot write to {folder}: {error.strerror}') from error
+    (folder / 'swarm.yaml').write_text(swarm.to_yaml())
+    record = Record(swarm.robots, swarm.steps)
+    print(f'{len(swarm.robots)} robots, plan {swarm.plan}, {swarm.steps} steps; F1 in per cent')
+    began = time.monotonic()
+    try:
+        run_swarm(swarm, folder, show_step, record)
+    except RunError as error:
+        raise UserError(f'{error}\nlogs are in {folder / "log"}') from error
+    finally:
+        write_results(record, folder, args.json)
+    print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}')
+    return 0
+
+
+def show_step(record: Record, step: int) -> None:
+    """Print a line of the table, below its header if it is the first."""
+    # Laid out as if the widest row were there, so that lines printed one by one stay aligned.
+    widest = [max(cell, '100.0', key=len) for cell in record.header()]
+    lines = format_table(record.header(), [record.row(step), widest]).splitlines()
+    print('\n'.join(lines[:3] if step == 1 else lines[2:3]), flush=True)
+
+
+def write_results(record: Record, folder: Path, json_file: str | None) -> None:
+    """Write table, figures and picture, of however much there is."""
+    if record.bytes or record.f1:
+        (folder / 'table.txt').write_text(record.table() + '\n')
+    record.picture(folder / 'maps.png')
+    write_json(folder / 'figures.json', record.figures())
+    if json_file:
+        write_json(json_file, record.figures())

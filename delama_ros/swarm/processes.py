@@ -1,0 +1,105 @@
+"""Node processes of a run: started with their own log and parameter file, ended cleanly."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import yaml
+
+# DDS ports of higher domain ids overlap with the ports the system hands out.
+DOMAINS = range(1, 100)
+LOCK_PORT = 41000  # a domain id is taken while this port plus the id is bound
+
+
+class Domain:
+    """A ROS domain id that no other run on this machine uses, until it is closed."""
+
+    def __init__(self) -> None:
+        ids = random.sample(DOMAINS, len(DOMAINS))
+        for self.id in ids:
+            self._lock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            try:
+                self._lock.bind(('127.0.0.1', LOCK_PORT + self.id))
+                return
+            except OSError:
+                self._lock.close()
+        raise RuntimeError(f'all {len(DOMAINS)} ROS domain ids are taken on this machine')
+
+    def environment(self) -> dict[str, str]:
+        """Environment that keeps nodes in this domain and on this machine."""
+        return {'ROS_DOMAIN_ID': str(self.id), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
+
+    def close(self) -> None:
+        """Give the id back."""
+        self._lock.close()
+
+
+class Processes:
+    """The nodes of one run; leaving the context ends all of them."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+        self._folder = folder
+        # One thread per process: a swarm has more processes than the machine has cores.
+        threads = {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1'}
+        self._environment = {**os.environ, **threads, **environment}
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        for part in ('log', 'parameters'):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+
+    def start(self, name: str, module: str, namespace: str, parameters: dict[str, Any]) -> None:
+        """Start `python -m module` as the node `namespace` with the given parameters."""
+        file = self._folder / 'parameters' / f'{name}.yaml'
+        file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
+        command = [sys.executable, '-m', module, '--ros-args', '-r', f'__ns:={namespace}']
+        with (self._folder / 'log' / f'{name}.log').open('wb') as log:
+            self._running[name] = subprocess.Popen(
+                [*command, '--params-file', str(file)],
+                env=self._environment,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C reaches this program alone, which ends the rest
+            )
+
+    def failed(self) -> str | None:
+        """Name a process that has ended by itself, with the end of its log."""
+        for name, process in self._running.items():
+            code = process.poll()
+            if code is not None:
+                log = (self._folder / 'log' / f'{name}.log').read_text(errors='replace')
+                return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
+        return None
+
+    def stop(self, patience: float = 2.0) -> None:
+        """Ask all to end, and after `patience` seconds make them."""
+        for sign in (signal.SIGINT, signal.SIGKILL):
+            for process in self._running.values():
+                if process.poll() is None:
+                    process.send_signal(sign)
+            end = time.monotonic() + patience
+            for process in self._running.values():
+                try:
+                    process.wait(max(0.0, end - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    continue
+        self._running.clear()
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()

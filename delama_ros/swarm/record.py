@@ -1,0 +1,128 @@
+"""What a run gave: per robot and step the map's score and the bytes sent; tables and pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from delama_ros.cli.output import format_table
+from delama_ros.mapping.score import score
+from delama_sim.grid import OccupancyMap
+from delama_sim.truth import surface_truth
+
+# Colours that stay apart for colour-blind eyes.
+UNKNOWN_COLOUR, FREE_COLOUR, WALL_COLOUR = (206, 212, 218), (255, 255, 255), (33, 37, 41)
+
+
+@dataclass
+class Record:
+    """Results of a swarm, filled in as they arrive."""
+
+    robots: tuple[str, ...]
+    steps: int
+    truth: OccupancyMap | None = None
+    maps: dict[str, OccupancyMap] = field(default_factory=dict)
+    f1: dict[int, dict[str, float]] = field(default_factory=dict)  # step → robot → 0 .. 1
+    bytes: dict[int, dict[str, int]] = field(default_factory=dict)
+    weights: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
+
+    def add_map(self, robot: str, step: int, occupancy: OccupancyMap) -> None:
+        """Take a robot's map after a step, and its score if the truth is known."""
+        self.maps[robot] = occupancy
+        if self.truth is not None:
+            value = score(occupancy, surface_truth(self.truth)).f1
+            self.f1.setdefault(step, {})[robot] = value
+
+    def add_report(self, robot: str, step: int, sent: int, weights: dict[str, float]) -> None:
+        """Take what a robot reports of a step."""
+        self.bytes.setdefault(step, {})[robot] = sent
+        self.weights.setdefault(step, {})[robot] = weights
+
+    def finished(self, step: int) -> bool:
+        """Whether all robots have given map and report of a step."""
+        return all(len(part.get(step, {})) == len(self.robots) for part in (self.f1, self.bytes))
+
+    def header(self) -> list[str]:
+        """Columns of the table."""
+        return ['step', *self.robots, 'mean F1', 'KB/robot', 'peers']
+
+    def row(self, step: int) -> list[str]:
+        """One step of the table; F1 in per cent, a dash for what is missing."""
+        f1, sent = self.f1.get(step, {}), self.bytes.get(step, {})
+        cells = [f'{100 * f1[r]:.1f}' if r in f1 else '-' for r in self.robots]
+        mean = f'{100 * float(np.mean(list(f1.values()))):.1f}' if f1 else '-'
+        kilobytes = f'{float(np.mean(list(sent.values()))) / 1000:.2f}' if sent else '-'
+        peers = [len(w) for w in self.weights.get(step, {}).values()]
+        return [str(step), *cells, mean, kilobytes, f'{np.mean(peers):.1f}' if peers else '-']
+
+    def table(self) -> str:
+        """All steps."""
+        known = sorted({*self.f1, *self.bytes})
+        return format_table(self.header(), [self.row(step) for step in known])
+
+    def figures(self) -> dict[str, Any]:
+        """Mean over robots: methods → delama → metric → list over t."""
+        steps = sorted({*self.f1, *self.bytes})
+        return {
+            'methods': {
+                'delama': {
+                    'f1': [_mean(self.f1.get(t, {})) for t in steps],
+                    'bytes': [_mean(self.bytes.get(t, {})) for t in steps],
+                }
+            },
+            'steps': steps,
+            'robots': {r: {'f1': [self.f1.get(t, {}).get(r) for t in steps]} for r in self.robots},
+        }
+
+    def picture(self, path: Path, *, pixel: float = 0.05, columns: int = 3) -> None:
+        """Draw the truth and every robot's map, side by side in one frame."""
+        shown = ([('truth', self.truth)] if self.truth is not None else []) + [
+            (f'{r}  F1 {100 * list(f1.values())[-1]:.0f}' if (f1 := self._scores(r)) else r, m)
+            for r, m in sorted(self.maps.items())
+        ]
+        if not shown:
+            return
+        corners = np.concatenate(
+            [m.to_world([(0, 0), (m.shape[1], m.shape[0])]) for _, m in shown if m is not None]
+        )
+        low, high = corners.min(0), corners.max(0)
+        width, height = (int(n) for n in np.ceil((high - low) / pixel))
+        margin, label = 12, 22
+        columns = min(columns, len(shown))
+        rows = -(-len(shown) // columns)
+        sheet = Image.new(
+            'RGB',
+            (columns * (width + margin) + margin, rows * (height + margin + label) + margin),
+            'white',
+        )
+        draw = ImageDraw.Draw(sheet)
+        x, y = np.meshgrid(
+            low[0] + (np.arange(width) + 0.5) * pixel, high[1] - (np.arange(height) + 0.5) * pixel
+        )
+        for i, (title, occupancy) in enumerate(shown):
+            assert occupancy is not None
+            left = margin + (i % columns) * (width + margin)
+            top = margin + (i // columns) * (height + margin + label)
+            draw.text((left, top), title, fill='black', font_size=16)
+            pixels = shade(occupancy.value_at(np.stack([x, y], -1)))
+            sheet.paste(Image.fromarray(pixels), (left, top + label))
+        sheet.save(path, optimize=True)
+
+    def _scores(self, robot: str) -> dict[int, float]:
+        return {t: f1[robot] for t, f1 in sorted(self.f1.items()) if robot in f1}
+
+
+def shade(values: Any) -> Any:
+    """Occupancy -1, 0 .. 100 as RGB."""
+    share = np.clip(values, 0, 100)[..., None] / 100.0
+    colours = (1 - share) * np.array(FREE_COLOUR) + share * np.array(WALL_COLOUR)
+    colours[values < 0] = UNKNOWN_COLOUR
+    return colours.astype(np.uint8)
+
+
+def _mean(values: dict[str, Any]) -> float | None:
+    return float(np.mean(list(values.values()))) if values else None

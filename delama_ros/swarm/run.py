@@ -1,0 +1,81 @@
+"""Runs a described swarm over ROS 2: one process per robot, a simulator, and an observer."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import rclpy
+from rclpy.executors import SingleThreadedExecutor
+
+from delama_ros.nodes.observer import Observer
+from delama_ros.swarm.description import Swarm
+from delama_ros.swarm.processes import Domain, Processes
+from delama_ros.swarm.record import Record
+
+START_LIMIT = 60.0  # s until the first step must be done
+STEP_LIMIT = 30.0  # s without any news after which a run is given up
+
+
+class RunError(RuntimeError):
+    """The swarm stopped before its last step; the text says which process, or what was missing."""
+
+
+def run_swarm(
+    swarm: Swarm, folder: Path, on_step: Callable[[Record, int], None], record: Record
+) -> None:
+    """Run all steps, filling in `record`; on_step is called when all robots have done a step.
+
+    A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own.
+    """
+    domain = None if 'ROS_DOMAIN_ID' in os.environ else Domain()
+    environment = domain.environment() if domain else {}
+    os.environ.update(environment)  # rclpy reads the process's own environment
+    context = rclpy.Context()
+    try:
+        with Processes(folder, environment) as processes:
+            for name in swarm.robots:
+                processes.start(
+                    name, 'delama_ros.nodes.robot', f'/{name}', swarm.robot_parameters(name)
+                )
+            processes.start(
+                'simulator', 'delama_ros.nodes.simulator', '/', swarm.simulator_parameters()
+            )
+            rclpy.init(context=context)
+            node = Observer(record, context=context)
+            executor = SingleThreadedExecutor(context=context)
+            executor.add_node(node)
+            _watch(swarm, executor, processes, on_step, record)
+            node.destroy_node()
+    finally:
+        rclpy.try_shutdown(context=context)
+        if domain:
+            domain.close()
+            del os.environ['ROS_DOMAIN_ID'], os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE']
+
+
+def _watch(
+    swarm: Swarm,
+    executor: SingleThreadedExecutor,
+    processes: Processes,
+    on_step: Callable[[Record, int], None],
+    record: Record,
+) -> None:
+    shown = 0
+    limit = time.monotonic() + START_LIMIT
+    while shown < swarm.steps:
+        executor.spin_once(timeout_sec=0.1)
+        while record.finished(shown + 1):
+            shown += 1
+            on_step(record, shown)
+            limit = time.monotonic() + max(STEP_LIMIT, 5 * swarm.period / swarm.speed)
+        failure = processes.failed()
+        if failure:
+            raise RunError(failure)
+        if time.monotonic() > limit:
+            have = sorted(record.bytes.get(shown + 1, {}))
+            raise RunError(
+                f'step {shown + 1} did not end; robots that have done it: {have or "none"}'
+            )

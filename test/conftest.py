@@ -1,0 +1,30 @@
+"""What all tests share: real data where it is, and a ROS domain that nobody else is in."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delama_ros.swarm.processes import Domain
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope='session')
+def data_dir() -> Path:
+    """Folder with real floor plans, logs and bags: $DELAMA_DATA, or beside the project."""
+    folder = Path(os.environ.get('DELAMA_DATA', ROOT.parent / 'shared' / 'data'))
+    if not folder.is_dir():
+        pytest.skip(f'real data not found at {folder}; set DELAMA_DATA to its folder')
+    return folder
+
+
+@pytest.fixture
+def ros_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Environment of a ROS domain of the test's own, on this machine only."""
+    domain = Domain()
+    for name, value in domain.environment().items():
+        monkeypatch.setenv(name, value)
+    yield dict(os.environ)
+    domain.close()

@@ -1,0 +1,66 @@
+"""Poses by time."""
+
+import math
+
+import pytest
+
+from delama_ros.nodes.frames import FrameError, Frames, compose
+
+
+def tree() -> Frames:
+    frames = Frames(keep=5.0)
+    frames.set_fixed('map', 'a/odom', (1.0, 2.0, math.pi / 2))
+    frames.set_fixed('a/base_link', 'a/laser', (0.1, 0.0, math.pi))
+    for stamp in (0.0, 1.0, 2.0):
+        frames.add('a/odom', 'a/base_link', stamp, (stamp, 0.0, 0.0))
+    return frames
+
+
+def test_compose_turns_and_shifts() -> None:
+    assert compose((1.0, 0.0, math.pi / 2), (2.0, 0.0, 0.5)) == pytest.approx(
+        (1.0, 2.0, math.pi / 2 + 0.5)
+    )
+
+
+def test_chain_with_interpolation() -> None:
+    pose = tree().lookup('map', 'a/laser', 1.5)
+    assert pose == pytest.approx((1.0, 2.0 + 1.5 + 0.1, 1.5 * math.pi))
+
+
+def test_heading_interpolates_the_short_way() -> None:
+    frames = Frames()
+    frames.add('odom', 'base', 0.0, (0.0, 0.0, math.pi - 0.1))
+    frames.add('odom', 'base', 1.0, (0.0, 0.0, -math.pi + 0.1))
+    assert math.cos(frames.lookup('odom', 'base', 0.5)[2]) == pytest.approx(-1.0)
+
+
+def test_what_is_missing_is_named() -> None:
+    frames = tree()
+    with pytest.raises(FrameError, match=r"'a/base_link' at 2\.500 s yet \(newest: 2\.000\)"):
+        frames.lookup('map', 'a/laser', 2.5)
+    with pytest.raises(FrameError, match='begin at 0'):
+        frames.lookup('map', 'a/laser', -1.0)
+    with pytest.raises(FrameError, match="'b/laser' has no parent"):
+        frames.lookup('map', 'b/laser', 1.0)
+
+
+def test_old_poses_go() -> None:
+    frames = tree()
+    frames.add('a/odom', 'a/base_link', 6.5, (6.5, 0.0, 0.0))
+    with pytest.raises(FrameError, match='begin at 2'):
+        frames.lookup('map', 'a/base_link', 1.0)
+
+
+def test_a_clock_that_jumped_back_starts_anew() -> None:
+    frames = tree()
+    frames.add('a/odom', 'a/base_link', 100.0, (0.0, 0.0, 0.0))
+    frames.add('a/odom', 'a/base_link', 1.0, (7.0, 0.0, 0.0))
+    assert frames.lookup('a/odom', 'a/base_link', 1.0) == (7.0, 0.0, 0.0)
+
+
+def test_a_loop_of_frames_ends() -> None:
+    frames = Frames()
+    frames.set_fixed('a', 'b', (0.0, 0.0, 0.0))
+    frames.set_fixed('b', 'a', (0.0, 0.0, 0.0))
+    with pytest.raises(FrameError):
+        frames.lookup('map', 'a', 0.0)

@@ -1,0 +1,137 @@
+"""The agent's messages as ROS messages, here and between two processes over DDS."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import rclpy
+from rclpy.serialization import deserialize_message, serialize_message
+
+from delama_ros.core.messages import Dual, Params, Phase
+from delama_ros.msg import DualVar, Links, ModelParams
+from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, params_from_ros, params_to_ros
+from delama_ros.transport.codec import Encoding
+
+PARAMS = Params(
+    robot='alice',
+    step=3,
+    phase=Phase.UPDATE,
+    round=2,
+    fingerprint=2**64 - 5,
+    keys=np.array([[-1, 2], [3, -4]], np.int32),
+    values=np.random.default_rng(0).normal(size=(2, 32, 1)),
+)
+DUAL = Dual(
+    robot='alice',
+    step=3,
+    phase=Phase.DUAL,
+    round=1,
+    hop=2,
+    fingerprint=7,
+    names=('alice', 'bob'),
+    x=np.array([0.25, 1e-300]),
+    y=np.array([0.0, 2.0]),
+)
+
+
+def same(a: object, b: object) -> bool:
+    return all(np.array_equal(vars(a)[key], vars(b)[key]) for key in vars(a))
+
+
+def test_interfaces_have_the_fields_that_robots_need() -> None:
+    for kind in (DualVar, ModelParams):
+        fields = kind.get_fields_and_field_types()
+        assert next(iter(fields)) == 'header'
+        assert {'robot', 'step', 'phase', 'round', 'fingerprint'} <= set(fields)
+        assert fields['robot'] == 'string<64>'
+        assert fields['fingerprint'] == 'uint64'
+    assert DualVar.get_fields_and_field_types()['x'] == 'sequence<double, 1024>'
+    assert ModelParams.get_fields_and_field_types()['data'] == 'sequence<uint8>'
+    assert Links.get_fields_and_field_types()['hears'] == 'sequence<boolean>'
+
+
+def test_phases_and_encodings_are_the_same_in_code_and_message() -> None:
+    assert {p.name: int(p) for p in Phase if p.name in ('LOCAL', 'UPDATE')} == {
+        'LOCAL': ModelParams.LOCAL,
+        'UPDATE': ModelParams.UPDATE,
+    }
+    for name in ('DISTANCE', 'START', 'DUAL', 'FLOOD', 'WEIGHT'):
+        assert int(Phase[name]) == getattr(DualVar, name)
+    for encoding in Encoding:
+        assert int(encoding) == getattr(ModelParams, encoding.name)
+
+
+def test_round_trip_through_bytes() -> None:
+    wire = serialize_message(params_to_ros(PARAMS, Encoding.FLOAT64))
+    assert same(params_from_ros(deserialize_message(wire, ModelParams)), PARAMS)
+    wire = serialize_message(dual_to_ros(DUAL))
+    assert same(dual_from_ros(deserialize_message(wire, DualVar)), DUAL)
+
+
+def test_eight_bits_are_an_eighth() -> None:
+    exact, coarse = (len(serialize_message(params_to_ros(PARAMS, e))) for e in Encoding)
+    assert exact - coarse > 0.8 * 7 * PARAMS.values.size
+    back = params_from_ros(params_to_ros(PARAMS, Encoding.INT8))
+    assert np.abs(back.values - PARAMS.values).max() < np.abs(PARAMS.values).max() / 250
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    message = params_to_ros(PARAMS, Encoding.FLOAT64)
+    message.blocks.append(1)
+    with pytest.raises(ValueError, match='5 block indices'):
+        params_from_ros(message)
+    message = params_to_ros(PARAMS, Encoding.FLOAT64)
+    message.features = 31
+    with pytest.raises(ValueError, match='512 bytes for 2 blocks of 31 x 1'):
+        params_from_ros(message)
+    message = dual_to_ros(DUAL)
+    message.names = ['alice']
+    with pytest.raises(ValueError, match='1 names, 2 x and 2 y'):
+        dual_from_ros(message)
+
+
+ECHO = """
+import rclpy
+from delama_ros.msg import DualVar, ModelParams
+rclpy.init()
+node = rclpy.create_node('echo')
+for kind, name in ((DualVar, 'dual'), (ModelParams, 'params')):
+    back = node.create_publisher(kind, name + '_back', 10)
+    node.create_subscription(kind, name, back.publish, 10)
+try:
+    rclpy.spin(node)
+except KeyboardInterrupt:
+    pass
+"""
+
+
+def test_round_trip_between_processes(ros_environment: dict[str, str]) -> None:
+    echo = subprocess.Popen([sys.executable, '-c', ECHO], env=ros_environment)
+    context = rclpy.Context()
+    rclpy.init(context=context)
+    node = rclpy.create_node('asker', context=context)
+    executor = rclpy.executors.SingleThreadedExecutor(context=context)
+    executor.add_node(node)
+    heard: dict[str, object] = {}
+    sent = {'dual': dual_to_ros(DUAL), 'params': params_to_ros(PARAMS, Encoding.INT8)}
+    publishers = {}
+    for name, message in sent.items():
+        publishers[name] = node.create_publisher(type(message), name, 10)
+        node.create_subscription(
+            type(message), f'{name}_back', lambda m, name=name: heard.update({name: m}), 10
+        )
+    try:
+        end = time.monotonic() + 20
+        while len(heard) < 2 and time.monotonic() < end:
+            for name, publisher in publishers.items():
+                if name not in heard:  # the first ones may be lost: nobody is there yet
+                    publisher.publish(sent[name])
+            executor.spin_once(timeout_sec=0.2)
+        assert heard == sent
+    finally:
+        echo.terminate()
+        echo.wait(10)
+        node.destroy_node()
+        rclpy.try_shutdown(context=context)
