@@ -51,14 +51,24 @@ def _cast(
                     ty = ((row + leap if up else row - leap + 1) - y) * inverse_y
                 else:
                     ty = math.inf
+                # Across, a ray stays inside the square and never turns back. Without these bounds
+                # rounding at a corner could send it back and forth for ever.
                 if tx < ty:
                     t = tx
                     column += leap if right else -leap
-                    row = math.floor(y + dy * t)
+                    across = math.floor(y + dy * t)
+                    if up:
+                        row = min(max(across, row), row + leap - 1)
+                    else:
+                        row = max(min(across, row), row - leap + 1)
                 else:
                     t = ty
                     row += leap if up else -leap
-                    column = math.floor(x + dx * t)
+                    across = math.floor(x + dx * t)
+                    if right:
+                        column = min(max(across, column), column + leap - 1)
+                    else:
+                        column = max(min(across, column), column - leap + 1)
             hits[m, b] = hit
 
 
