@@ -77,7 +77,11 @@ def _discs(
     origins: Floats, angles: Floats, discs: Floats, own: npt.NDArray[np.int64], hits: Floats
 ) -> None:
     """Shorten rays that meet a disc (x, y, radius); own[m] is the disc ray bundle m sits in."""
+    beams = angles.shape[1]
+    cosines, sines = np.empty(beams), np.empty(beams)
     for m in range(angles.shape[0]):
+        for b in range(beams):
+            cosines[b], sines[b] = math.cos(angles[m, b]), math.sin(angles[m, b])
         for k in range(discs.shape[0]):
             if k == own[m]:
                 continue
@@ -85,8 +89,8 @@ def _discs(
             gap = cx * cx + cy * cy - discs[k, 2] * discs[k, 2]
             if gap <= 0.0:  # inside the disc: bodies overlap, nothing sensible to see
                 continue
-            for b in range(angles.shape[1]):
-                along = cx * math.cos(angles[m, b]) + cy * math.sin(angles[m, b])
+            for b in range(beams):
+                along = cx * cosines[b] + cy * sines[b]
                 inside = along * along - gap
                 if along > 0.0 and inside >= 0.0:
                     hits[m, b] = min(hits[m, b], along - math.sqrt(inside))
