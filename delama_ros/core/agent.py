@@ -222,9 +222,8 @@ class Agent:
     def _start_update(self) -> list[Message]:
         self.weights = self._relation.weights
         self._expected = frozenset(self.weights)
-        degree = np.array(sum(self.weights.values()))
-        self._factor = cholesky(update.system(self._memory.A, degree, self.settings))
-        self._ridge = update.ridge(degree, self.settings)
+        self._degree = np.array(sum(self.weights.values()), dtype=np.float64)
+        self._factor = cholesky(update.system(self._memory.A, self._degree, self.settings))
         self._theta = self._before = self._local
         if self.settings.warm_start:
             codes = union(self._local.codes, self._carry.codes)
@@ -242,7 +241,7 @@ class Agent:
         return self._next_round(self._stage[1] + 1)
 
     def _next_round(self, number: int) -> list[Message]:
-        self._jacobi_round()
+        self._jacobi_round(number)
         if number < self.settings.update_rounds and self.weights:
             self._stage = (Phase.UPDATE, number, 0)
             return [self._params(self._theta)]
@@ -250,7 +249,7 @@ class Agent:
         self._expected = frozenset()
         return []
 
-    def _jacobi_round(self) -> None:
+    def _jacobi_round(self, number: int) -> None:
         """Solve for the own θ given the neighbours'; a block without own data has B = ridge · I."""
         peers = {robot: self._heard[robot] for robot in self.weights}
         codes = union(self._theta.codes, self._codes, *(peer.codes for peer in peers.values()))
@@ -258,11 +257,11 @@ class Agent:
         for robot, peer in peers.items():
             right += 4 * self.settings.lambda2 * self.weights[robot] * peer.on(codes)
         own = np.searchsorted(codes, self._codes)
-        solved = right / self._ridge
+        solved = right / update.ridge(self._degree, self.settings)
         solved[own] = cholesky_solve(self._factor, right[own])
-        if self.weights:
-            solved += self.settings.momentum * (self._theta.on(codes) - self._before.on(codes))
-        self._before, self._theta = self._theta, Blocks(codes, solved)
+        before = self._before.on(codes)
+        theta = update.accelerate(solved, before, self._degree, number - 1, self.settings)
+        self._before, self._theta = self._theta, Blocks(codes, theta)
 
     # -- messages ---------------------------------------------------------------------------------
 

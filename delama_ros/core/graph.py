@@ -65,7 +65,7 @@ def with_null_edge(d: Array, edge: Array, null_edge: Scalar | None) -> Edges:
 
 def components(mask: Array, like: Array) -> Array:
     """Return 1 where two agents are connected, over any number of hops, for masks (..., N, N)."""
-    reach = 1.0 * mask + eye_like(like, mask.shape[-1])
+    reach = mask + eye_like(like, mask.shape[-1])
     hops = 1
     while hops < mask.shape[-1] - 1:
         reach = xp(reach).clip(reach @ reach, 0.0, 1.0)
@@ -77,7 +77,7 @@ def smoothed_relu(u: Array, b: float) -> tuple[Array, Array]:
     """Return h(u) = (√(u² + b) + u)/2 and h′(u) = h/√(u² + b), without cancellation for u < 0."""
     lib = xp(u)
     if b == 0:
-        return lib.where(u > 0, u, 0 * u), 1.0 * (u > 0)
+        return lib.where(u > 0, u, 0 * u), lib.where(u > 0, 1 + 0 * u, 0 * u)
     s = lib.sqrt(u * u + b)
     h = lib.where(u < 0, b / (2 * (s + abs(u))), (s + u) / 2)
     return h, h / s
@@ -115,7 +115,7 @@ def relu_root(d: Array, edge: Array, m: Array, settings: Settings) -> Array:
     """
     lib = xp(d)
     far = sort(lib.where(edge, settings.lambda2 * d, float('inf') + 0 * d))
-    count = lib.cumsum(1.0 + 0 * detach(d), -1)
+    count = lib.cumsum(1 + 0 * detach(d), -1)
     lines = -(2 * settings.lambda3 * m[..., None] + lib.cumsum(far, -1)) / count
     some = edge.any(-1)
     return lib.where(some, lib.amax(lines, -1), 0 * m)
@@ -151,7 +151,7 @@ def _newton_rounds(d: Array, edge: Array, group: Array, m: Array, settings: Sett
     least = lib.where(group > 0, lib.amin(far, -1)[..., None, :], float('inf') + 0 * group)
     least = lib.amin(least, -1)
     z = safe_start(
-        (group @ (1.0 * edge).sum(-1)[..., None])[..., 0],
+        (group @ lib.where(edge, 1 + 0 * d, 0 * d).sum(-1)[..., None])[..., 0],
         (group @ d.sum(-1)[..., None])[..., 0],
         lib.where(lib.isfinite(least), least, 0 * m),
         m,

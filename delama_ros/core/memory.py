@@ -45,12 +45,11 @@ def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
 def _shares(like: Array, steps: int, settings: Settings) -> Array:
     """Return the share (t, s) that step s has in the memory after step t."""
     lib = xp(like)
-    t = lib.arange(steps)
+    t = lib.arange(steps, dtype=like.dtype)
     past = t[:, None] - t[None, :]  # how many steps ago, negative for the future
     if settings.accumulate == 'mean':
-        value = (1.0 / (t + 1.0))[:, None] + 0.0 * past
+        value = 1 / (t[:, None] + 1) + 0 * past
     else:
         keep = settings.forget if settings.accumulate == 'forget' else 1.0
-        value = keep ** (1.0 * lib.where(past > 0, past, 0 * past))
-    share = lib.where(past >= 0, value, 0.0 * past)
-    return lib.asarray(share, dtype=like.dtype)
+        value = keep ** lib.where(past > 0, past, 0 * past)
+    return lib.where(past >= 0, value, 0 * past)

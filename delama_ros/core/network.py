@@ -75,7 +75,7 @@ class DeLAMA(nn.Module):
     def settings(self) -> Settings:
         """Return the settings with the learned coefficients as numbers, for agents."""
         learned = self.coefficients()
-        numbers = {name: float(getattr(learned, name)) for name in self.raw}
+        numbers = {name: getattr(learned, name).item() for name in self.raw}
         return replace(self._settings, **numbers)  # type: ignore[arg-type]
 
     def forward(

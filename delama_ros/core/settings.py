@@ -34,9 +34,9 @@ class Settings:
     smoothing: float = 1e-3
     # Newton rounds M1 of the global budget; 0 floods all distances once and solves exactly.
     dual_rounds: int = 5
-    # Lifelong model update (Algorithm 2): Jacobi rounds M2, heavy-ball momentum in [0, 1).
-    update_rounds: int = 3
-    momentum: Scalar = 0.4
+    # Lifelong model update (Algorithm 2): Jacobi rounds M2, momentum in [0, 1).
+    update_rounds: int = 5
+    momentum: Scalar = 0.5
     # Begin the rounds with last step's correction on top of the new local solution.
     warm_start: bool = False
     # What an agent accepts from peers: largest |θ| and most blocks or entries in one message.

@@ -21,19 +21,30 @@ def system(A: Array, degree: Array, settings: Settings) -> Array:
 
 
 def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
-    """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said.
-
-    Momentum is heavy-ball: the error modes of Jacobi have both signs, for which it stays stable
-    for any factor below 1 where extrapolation does not. An agent without edges needs no rounds.
-    """
+    """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said."""
     degree = W.sum(-1)
     L = cholesky(system(A, degree, settings))
-    momentum = settings.momentum * (degree > 0)[..., None, None, None]
     before = theta
-    for _ in range(settings.update_rounds):
+    for number in range(settings.update_rounds):
         solved = cholesky_solve(L, b + pull(W, theta, settings))
-        theta, before = solved + momentum * (theta - before), theta
+        theta, before = accelerate(solved, before, degree, number, settings), theta
     return theta
+
+
+def accelerate(
+    solved: Array, before: Array, degree: Array, number: int, settings: Settings
+) -> Array:
+    """Return (1 + μ) J(θ^k) − μ θ^(k−1), the second-order Jacobi method, with J(θ^k) solved.
+
+    The error modes of Jacobi lie symmetrically in (−1, 1); for these it is stable with any momentum
+    μ below 1 and converges fastest. The first round is plain; so is an agent without edges, who
+    has the solution after it.
+    """
+    if number == 0:
+        return solved
+    momentum = xp(solved).where(degree > 0, settings.momentum + 0 * degree, 0 * degree)
+    momentum = momentum[..., None, None, None]
+    return (1 + momentum) * solved - momentum * before
 
 
 def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
