@@ -13,6 +13,8 @@ from delama_ros.cli.output import format_table, write_json
 from delama_ros.resources import resource
 from delama_ros.swarm.description import DescriptionError, Swarm, read
 from delama_ros.swarm.record import Record
+from delama_sim.errors import PlanError
+from delama_sim.plans import load
 
 EXAMPLES = """examples:
   delama swarm                                     five robots, a generated flat, 12 steps
@@ -51,9 +53,11 @@ def describe(args: argparse.Namespace) -> Swarm:
     if 'seed' in overrides and 'plan' not in overrides and args.config is None:
         overrides['plan'] = f'generated:{args.seed}'
     try:
-        return read(args.config or resource('config/swarm.yaml'), overrides)
-    except DescriptionError as error:
+        swarm = read(args.config or resource('config/swarm.yaml'), overrides)
+        load(swarm.plan)
+    except (DescriptionError, PlanError) as error:
         raise UserError(str(error)) from error
+    return swarm
 
 
 def run(args: argparse.Namespace) -> int:

@@ -33,12 +33,16 @@ class Mapper:
             )
         )
 
-    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
-        """Learn from the scans taken so far and begin a time step; the first messages to send."""
+    def learn(self) -> None:
+        """Hand the evidence of the scans since the last step to the agent."""
         if self._evidence:
             keys, counts = count_evidence(self._evidence)
             self._evidence = []
             self.agent.observe(keys, *self.model.statistics(counts))
+
+    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
+        """Learn from the scans taken so far and begin a time step; the first messages to send."""
+        self.learn()
         return self.agent.begin(step, neighbours)
 
     def occupancy(self) -> OccupancyMap:

@@ -65,6 +65,18 @@ class Frames:
             frame = self._parents[frame]
         raise FrameError(f'no transform from {target!r} to {source!r}: {frame!r} has no parent')
 
+    def lookup_near(self, target: str, source: str, stamp: float, tolerance: float) -> Pose:
+        """Look up as `lookup`, but make do with newest poses up to `tolerance` seconds older."""
+        newest = stamp
+        frame = source
+        for _ in range(len(self._parents)):
+            if frame == target or frame not in self._parents:
+                break
+            if frame in self._moving:
+                newest = min(newest, self._moving[frame][0][-1])
+            frame = self._parents[frame]
+        return self.lookup(target, source, max(newest, stamp - tolerance))
+
     def _link(self, child: str, stamp: float) -> Pose:
         if child in self._fixed:
             return self._fixed[child]

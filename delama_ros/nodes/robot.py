@@ -28,6 +28,7 @@ from tf2_msgs.msg import TFMessage
 from delama_ros.core.messages import Message, Params
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
+from delama_ros.mapping.mapper import Mapper
 from delama_ros.msg import DualVar, Links, ModelParams
 from delama_ros.nodes.frames import FrameError, Frames
 from delama_ros.nodes.maps import LATCHED, occupancy_to_ros, yaw_of
@@ -38,6 +39,7 @@ from delama_ros.transport.codec import Encoding
 EXCHANGE = QoSProfile(
     history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.RELIABLE
 )
+PEER_AGE = 0.5  # s that a neighbour's pose may be old when its body is masked
 HEARD_FOR = 3  # steps after which a neighbour that was not heard is no longer waited for
 
 
@@ -70,6 +72,9 @@ class Robot(Node):
         swarm = self._parameter('swarm', '/delama', 'namespace of the topics robots share')
         encoding = self._parameter('encoding', 'int8', 'of models on the air: int8 or float64')
         self._map_frame = self._parameter('map_frame', 'map', 'frame all robots share')
+        self._peer_frame = self._parameter(
+            'peer_frame', '{robot}/base_link', 'TF frame of a neighbour, to mask its body in scans'
+        )
         odometry = self._parameter(
             'odometry', False, 'take base poses from the topic odom instead of from TF'
         )
@@ -78,6 +83,7 @@ class Robot(Node):
         self._encoding = Encoding[encoding.upper()]
 
         self._mapper = default_mapper(self.robot)
+        warm_up(default_mapper(self.robot))
         self._frames = Frames()
         self._scans: list[LaserScan] = []  # wait for their transforms
         self._step = 0  # the step in progress, or the last one done
@@ -204,7 +210,19 @@ class Robot(Node):
             except ValueError as error:
                 self.get_logger().warning(f'scan refused: {error}', throttle_duration_sec=5.0)
                 continue
-            self._mapper.add_scan(scan, pose)
+            self._mapper.add_scan(scan, pose, self._peer_positions(stamp))
+
+    def _peer_positions(self, stamp: float) -> list[tuple[float, float]]:
+        """Where neighbours stand, so that they are not mapped as walls."""
+        positions = []
+        for name in self._neighbours():
+            frame = self._peer_frame.format(robot=name)
+            try:
+                peer = self._frames.lookup_near(self._map_frame, frame, stamp, PEER_AGE)
+            except FrameError:
+                continue
+            positions.append(peer[:2])
+        return positions
 
     def _begin_steps(self, stamp: float) -> None:
         due = int(stamp / self._period - 1e-9)  # step t takes the scans up to t · period
@@ -285,6 +303,15 @@ class Robot(Node):
         report = DiagnosticArray(status=[status])
         report.header.stamp = stamp
         self._diagnostics.publish(report)
+
+
+def warm_up(mapper: Mapper) -> None:
+    """Compile what will be needed, on a mapper of its own, before the first scan arrives."""
+    mapper.add_scan(Scan(np.ones(4), 0.0, np.pi / 2, 0.1, 2.0), (0.0, 0.0, 0.0))
+    mapper.begin(1, [])
+    while not mapper.agent.done:
+        mapper.agent.advance()
+    mapper.occupancy()
 
 
 def _seconds(stamp: Any) -> float:

@@ -41,6 +41,7 @@ class Swarm:
 
     robots: tuple[str, ...] = tuple(f'robot{i}' for i in range(1, 6))
     plan: str = 'generated:7'
+    thicken: float = 0.05  # m added to each side of the plan's walls
     seed: int = 7
     steps: int = 12
     period: float = 2.0  # s between time steps of DeLAMA
@@ -72,11 +73,17 @@ class Swarm:
         for key, value in above_zero.items():
             if not value > 0:
                 raise DescriptionError(f'{key}: {value}, expected a number above 0')
-        if self.lidar.noise < 0 or self.radio.range < 0 or not 0 <= self.radio.loss < 1:
-            raise DescriptionError(
-                f'lidar.noise {self.lidar.noise}, radio.range {self.radio.range}, radio.loss '
-                f'{self.radio.loss}: expected 0 or more, and a loss below 1'
-            )
+        not_negative = {
+            'thicken': self.thicken,
+            'lidar.noise': self.lidar.noise,
+            'radio.range': self.radio.range,
+            'radio.loss': self.radio.loss,
+        }
+        for key, value in not_negative.items():
+            if not value >= 0:
+                raise DescriptionError(f'{key}: {value}, expected 0 or more')
+        if not self.radio.loss < 1:
+            raise DescriptionError(f'radio.loss: {self.radio.loss}, expected a share below 1')
         if not 0 <= self.seed < 2**31:
             raise DescriptionError(f'seed: {self.seed}, expected 0 .. 2147483647')
 
@@ -84,6 +91,7 @@ class Swarm:
         """Parameters of the simulator node."""
         return {
             'plan': self.plan,
+            'thicken': self.thicken,
             'robots': list(self.robots),
             'seed': self.seed,
             'beams': self.lidar.beams,

@@ -64,3 +64,11 @@ def test_a_loop_of_frames_ends() -> None:
     frames.set_fixed('b', 'a', (0.0, 0.0, 0.0))
     with pytest.raises(FrameError):
         frames.lookup('map', 'a', 0.0)
+
+
+def test_near_makes_do_with_an_older_pose() -> None:
+    frames = tree()
+    assert frames.lookup_near('a/odom', 'a/base_link', 2.4, 0.5) == (2.0, 0.0, 0.0)
+    assert frames.lookup_near('a/odom', 'a/base_link', 1.5, 0.5) == (1.5, 0.0, 0.0)
+    with pytest.raises(FrameError, match='yet'):
+        frames.lookup_near('a/odom', 'a/base_link', 2.6, 0.5)

@@ -1,0 +1,104 @@
+"""A short swarm end to end: real nodes in separate processes over DDS, as `delama swarm` runs it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+
+def start(folder: Path, *arguments: str) -> 'subprocess.Popen[str]':
+    command = [sys.executable, '-m', 'delama_ros.cli.main', 'swarm', '--out', str(folder)]
+    return subprocess.Popen(
+        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def nodes_of(folder: Path) -> list[str]:
+    """Processes that still use the parameter files of a run."""
+    found = subprocess.run(['pgrep', '-f', str(folder)], capture_output=True, text=True)
+    return found.stdout.split()
+
+
+@pytest.fixture(scope='module')
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    folder = tmp_path_factory.mktemp('swarm') / 'run'
+    process = start(folder, '--robots', '3', '--steps', '3', '--json', str(folder) + '.json')
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    return folder, out
+
+
+def test_the_table_has_every_step(finished: tuple[Path, str]) -> None:
+    _, out = finished
+    lines = out.splitlines()
+    assert lines[1].split()[:4] == ['step', 'robot1', 'robot2', 'robot3']
+    assert [line.split()[0] for line in lines[3:6]] == ['1', '2', '3']
+    assert lines[-1].startswith('done in ')
+
+
+def test_figures_are_a_real_maps(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    figures = json.loads(Path(str(folder) + '.json').read_text())
+    delama = figures['methods']['delama']
+    assert figures['steps'] == [1, 2, 3]
+    assert all(0.4 < f1 < 1.0 for f1 in delama['f1'])
+    assert all(100 < sent < 200_000 for sent in delama['bytes'])
+    assert json.loads((folder / 'figures.json').read_text()) == figures
+
+
+def test_everything_needed_to_repeat_and_understand_is_kept(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    assert yaml.safe_load((folder / 'swarm.yaml').read_text())['robots'] == [
+        'robot1',
+        'robot2',
+        'robot3',
+    ]
+    logs = {file.stem for file in (folder / 'log').iterdir()}
+    assert logs == {'robot1', 'robot2', 'robot3', 'simulator'}
+    for file in (folder / 'log').iterdir():
+        assert 'Traceback' not in file.read_text()
+    pixels = np.asarray(Image.open(folder / 'maps.png').convert('L'))
+    assert (pixels < 60).mean() > 0.01  # walls were drawn
+
+
+def test_robots_collaborate_and_agree(finished: tuple[Path, str]) -> None:
+    _, out = finished
+    last = out.splitlines()[5].split()
+    assert float(last[-1]) == 2.0  # peers of each robot
+    each = [float(cell) for cell in last[1:4]]
+    assert max(each) - min(each) < 5.0
+
+
+def test_no_process_is_left(finished: tuple[Path, str]) -> None:
+    assert nodes_of(finished[0]) == []
+
+
+def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    process = start(folder, '--robots', '2', '--steps', '1000')
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.split()[0] == '1':
+            break
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    assert process.wait(20) == 130
+    assert time.monotonic() - began < 3.0
+    assert nodes_of(folder) == []
+    assert json.loads((folder / 'figures.json').read_text())['steps'][0] == 1
+    assert (folder / 'maps.png').exists()
+
+
+def test_a_plan_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:
+    process = start(tmp_path / 'run', '--plan', 'no/such/map.yaml')
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert 'no/such/map.yaml' in err
+    assert len(err.splitlines()) == 1
