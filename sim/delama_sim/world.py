@@ -141,7 +141,7 @@ class World:
 
     @property
     def odometry(self) -> Floats:
-        """Odometry poses (N, 3), each in its robot's odom frame, at the last odometry tick."""
+        """Odometry poses (N, 3), each in its robot's odom frame, at the last tick."""
         return np.stack([o.pose for o in self._odometry])
 
     def corrections(self) -> Floats:
@@ -164,11 +164,11 @@ class World:
         while (tick := self.next_event()) <= time:
             self.time = tick
             poses = self.poses
-            if tick % self._periods['odometry'] == 0:
-                self._track(poses)
-            if tick % self._periods['radio'] == 0:
+            due = {what for what, period in self._periods.items() if tick % period == 0}
+            self._track(poses)  # at every tick, so that odometry is as old as any scan
+            if 'radio' in due:
                 self.links = self._radio.links(poses)
-            if tick % self._periods['scan'] == 0:
+            if 'scan' in due:
                 scans += self._scan(poses)
         self.time = time
         return scans

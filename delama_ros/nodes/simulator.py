@@ -1,0 +1,266 @@
+"""The simulated world as a ROS 2 node: it owns /clock and publishes what sensors would."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time as Stamp
+from geometry_msgs.msg import TransformStamped
+from nav_msgs.msg import OccupancyGrid, Odometry
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
+from rclpy.clock import Clock, ClockType
+from rclpy.exceptions import ParameterException
+from rclpy.executors import ExternalShutdownException
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import LaserScan
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
+
+from delama_ros.msg import Links
+from delama_ros.nodes.maps import LATCHED, occupancy_to_ros
+from delama_ros.nodes.simulator_options import OPTIONS, Option, make_world
+from delama_sim.world import NANO, Scan
+
+TICK = 0.005  # s of wall time between looks at the clock
+BUDGET = 0.1  # s of wall time one look may work off; what is left over slips
+SETTLE = 1.0  # s of wall time for robots to find each other before time begins
+RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+
+
+class Simulator(Node):
+    """Advances the world with the wall clock; what it publishes depends on the seed alone."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__('simulator', **kwargs)
+        self._options = {name: self._declare(name, option) for name, option in OPTIONS.items()}
+        self._world = make_world(self._options)
+        names = self._world.names
+        prefix = not self._options['namespaced_tf']
+        self._frames = {n: f'{n}/' if prefix else '' for n in names}
+        self._clock_out = self.create_publisher(ClockMessage, '/clock', RELIABLE)
+        self._links_out = self.create_publisher(Links, f'{self._options["swarm"]}/links', LATCHED)
+        self._scans = {
+            n: self.create_publisher(LaserScan, f'{n}/scan', qos_profile_sensor_data) for n in names
+        }
+        self._odometry = {n: self.create_publisher(Odometry, f'{n}/odom', RELIABLE) for n in names}
+        self._tf = {'/tf': names} if prefix else {f'{n}/tf': (n,) for n in names}
+        self._tf_out = {t: self.create_publisher(TFMessage, t, RELIABLE) for t in self._tf}
+        self._fixed_out = {
+            t: self.create_publisher(TFMessage, f'{t}_static', LATCHED) for t in self._tf
+        }
+        self._truth_out = [
+            self.create_publisher(OccupancyGrid, f'sim/truth_{i}' if i else 'sim/truth', LATCHED)
+            for i in range(len(self._world.maps))
+        ]
+        self.create_service(SetBool, '~/pause', self._on_pause)
+        self.create_service(Trigger, '~/step', self._on_step)
+        self.create_service(Trigger, '~/reset', self._on_reset)
+        self.add_on_set_parameters_callback(self._on_parameters)
+
+        self._paused = bool(self._options['paused'])
+        self._offset = 0  # ns the ROS clock is ahead of the world's: resets never turn it back
+        self._born = time.monotonic()
+        self._begin: float | None = None if self._options['start_wait'] > 0 else self._born
+        self._anchor: tuple[float, int] | None = None  # wall s and world ns that belong together
+        self._heard: bytes | None = None
+        self._publish_fixed()
+        self._publish_links()
+        self.create_timer(TICK, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _declare(self, name: str, option: Option) -> Any:
+        kind = type(option.default)
+        low, high = option.low, option.high
+        descriptor = ParameterDescriptor(
+            description=option.text,
+            read_only=name != 'speed',
+            floating_point_range=[FloatingPointRange(from_value=float(low), to_value=float(high))]
+            if kind is float
+            else [],
+            integer_range=[IntegerRange(from_value=int(low), to_value=int(min(high, 2**31 - 1)))]
+            if kind is int
+            else [],
+        )
+        return self.declare_parameter(name, option.default, descriptor).value
+
+    def _on_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        for change in changes:
+            if change.name == 'speed':  # type and range were checked against the descriptor
+                self._options['speed'] = change.value
+                self._anchor = None
+        return SetParametersResult(successful=True)
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self._paused = request.data
+        self._anchor = None
+        response.success = True
+        response.message = f'{"paused" if self._paused else "running"} at {self._now:.3f} s'
+        return response
+
+    def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Go on to the next scan, if paused."""
+        response.success = self._paused
+        if self._paused:
+            while not self._advance():
+                pass
+        response.message = f'at {self._now:.3f} s' if self._paused else 'not paused: call pause'
+        return response
+
+    def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Put all robots back to the start; the clock goes on."""
+        self._offset += self._world.time
+        self._world.reset()
+        self._anchor = None
+        self._publish_links()
+        response.success = True
+        response.message = f'robots are back at the start at {self._now:.3f} s'
+        return response
+
+    @property
+    def _now(self) -> float:
+        return (self._offset + self._world.time) / NANO
+
+    def _on_tick(self) -> None:
+        if self._paused or not self._ready():
+            return
+        now = time.monotonic()
+        if self._anchor is None:
+            self._anchor = now, self._world.time
+        wall, world = self._anchor
+        target = world + int((now - wall) * self._options['speed'] * NANO)
+        while self._world.next_event() <= target:
+            self._advance()
+            if time.monotonic() - now > BUDGET:
+                # What could not be done in time is not made up for: time just runs slower.
+                self._anchor = time.monotonic(), self._world.time
+                self.get_logger().warning(
+                    f'cannot keep up with speed {self._options["speed"]}',
+                    throttle_duration_sec=10.0,
+                )
+                return
+
+    def _ready(self) -> bool:
+        """Whether time may begin: scans have listeners, or waiting has lasted long enough."""
+        if self._begin is None:
+            deaf = [n for n, out in self._scans.items() if not out.get_subscription_count()]
+            waited = time.monotonic() - self._born
+            if deaf and waited < self._options['start_wait']:
+                self.get_logger().info(
+                    f'waiting for subscribers to the scans of {", ".join(deaf)}, '
+                    f'at most {self._options["start_wait"]:g} s (start_wait)',
+                    throttle_duration_sec=5.0,
+                )
+                return False
+            if deaf:
+                self.get_logger().warning(f'nobody listens to the scans of {", ".join(deaf)}')
+            self._begin = time.monotonic() + SETTLE
+        return time.monotonic() >= self._begin
+
+    def _advance(self) -> list[Scan]:
+        """Go on to the next event and publish it: transforms first, then clock, then scans."""
+        scans = self._world.advance_to(self._world.next_event())
+        stamp = Time(nanoseconds=self._offset + self._world.time).to_msg()
+        self._publish_odometry(stamp)
+        self._publish_links(stamp)
+        self._clock_out.publish(ClockMessage(clock=stamp))
+        lidar = self._world.lidar
+        for scan in scans:
+            message = LaserScan(
+                angle_min=lidar.angle_min,
+                angle_max=lidar.angle_min + lidar.angle_increment * (lidar.beams - 1),
+                angle_increment=lidar.angle_increment,
+                range_min=lidar.range_min,
+                range_max=lidar.range_max,
+                scan_time=1 / self._options['scan_rate'],
+            )
+            message.header.stamp = stamp
+            message.header.frame_id = f'{self._frames[scan.robot]}laser'
+            message.ranges.frombytes(scan.ranges.tobytes())
+            if scan.intensities is not None:
+                message.intensities.frombytes(scan.intensities.tobytes())
+            self._scans[scan.robot].publish(message)
+        return scans
+
+    def _publish_odometry(self, stamp: Stamp) -> None:
+        world = self._world
+        moving: dict[str, list[TransformStamped]] = {}
+        rows = zip(world.names, world.odometry, world.corrections(), world.speeds, strict=True)
+        for name, pose, correction, (speed, turn_rate) in rows:
+            frame = self._frames[name]
+            to_base = transform(f'{frame}odom', f'{frame}base_link', pose, stamp)
+            to_odom = transform(self._options['map_frame'], f'{frame}odom', correction, stamp)
+            moving[name] = [to_odom, to_base]
+            message = Odometry(header=to_base.header, child_frame_id=to_base.child_frame_id)
+            position, shift = message.pose.pose.position, to_base.transform.translation
+            position.x, position.y = shift.x, shift.y
+            message.pose.pose.orientation = to_base.transform.rotation
+            message.twist.twist.linear.x = float(speed)
+            message.twist.twist.angular.z = float(turn_rate)
+            self._odometry[name].publish(message)
+        for topic, names in self._tf.items():
+            links = [link for name in names for link in moving[name]]
+            self._tf_out[topic].publish(TFMessage(transforms=links))
+
+    def _publish_fixed(self) -> None:
+        """Publish what never changes: the true maps, and where the lasers are mounted."""
+        for out, occupancy in zip(self._truth_out, self._world.maps, strict=True):
+            grid = occupancy_to_ros(occupancy)
+            grid.header.frame_id = self._options['map_frame']
+            out.publish(grid)
+        for topic, names in self._tf.items():
+            frames = [self._frames[name] for name in names]
+            mount = np.array(self._world.lidar.mount)
+            links = [transform(f'{f}base_link', f'{f}laser', mount, Stamp()) for f in frames]
+            self._fixed_out[topic].publish(TFMessage(transforms=links))
+
+    def _publish_links(self, stamp: Stamp | None = None) -> None:
+        """Publish who hears whom, if that has changed."""
+        hears = self._world.links.hears
+        if hears.tobytes() == self._heard:
+            return
+        self._heard = hears.tobytes()
+        message = Links(robots=list(self._world.names), hears=hears.ravel().tolist())
+        message.header.stamp = stamp or Time(nanoseconds=self._offset + self._world.time).to_msg()
+        self._links_out.publish(message)
+
+
+def transform(parent: str, child: str, pose: np.ndarray, stamp: Stamp) -> TransformStamped:
+    """Make a transform of a pose (3,) in the plane."""
+    link = TransformStamped(child_frame_id=child)
+    link.header.frame_id, link.header.stamp = parent, stamp
+    x, y, yaw = (float(value) for value in pose)
+    link.transform.translation.x, link.transform.translation.y = x, y
+    link.transform.rotation.z, link.transform.rotation.w = math.sin(yaw / 2), math.cos(yaw / 2)
+    return link
+
+
+def main() -> int:
+    """Run until the end; a wrong parameter ends it with one line."""
+    rclpy.init()
+    try:
+        rclpy.spin(Simulator())
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 0
+    except (ValueError, ParameterException) as error:
+        print(f'simulator: {error}', file=sys.stderr)
+        return 1
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

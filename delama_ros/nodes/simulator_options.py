@@ -1,0 +1,112 @@
+"""Parameters of the simulator node, and the world they describe."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delama_sim.lidar import Lidar
+from delama_sim.motion import Body
+from delama_sim.odometry import Odometry
+from delama_sim.plans import load
+from delama_sim.plans.edit import add_blocks, thicken_walls
+from delama_sim.radio import Radio
+from delama_sim.world import World
+
+NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
+
+
+class Option(NamedTuple):
+    """A parameter: its default also fixes its type."""
+
+    default: Any
+    text: str
+    low: float = 0
+    high: float = 1e9
+
+
+OPTIONS = {
+    'plan': Option('generated:7', 'plan, or several with commas between: one building each'),
+    'thicken_walls': Option(0.0, 'm by which walls grow on every side', 0, 1),
+    'add_blocks': Option(0, 'furniture-like blocks put into each building', 0, 100),
+    'robots': Option(['robot1'], 'names, spread over the buildings in turn'),
+    'seed': Option(7, 'of everything random', 0, 2**31 - 1),
+    'beams': Option(360, 'beams per scan', 1, 100_000),
+    'field_of_view': Option(2 * math.pi, 'rad, centred ahead', 1e-3, 2 * math.pi),
+    'range_min': Option(0.05, 'm; nearer returns are -Inf'),
+    'range_max': Option(12.0, 'm; no return up to here is +Inf', 1e-3, 1e4),
+    'range_noise': Option(0.02, 'm, standard deviation', 0, 10),
+    'angle_noise': Option(0.0, 'rad, standard deviation of each beam', 0, 1),
+    'dropout': Option(0.0, 'share of beams that return nothing', 0, 1),
+    'intensities': Option(False, 'fill in intensities: cosine of incidence'),
+    'peers_visible': Option(True, 'robots appear in scans as discs'),
+    'scan_rate': Option(5.0, 'Hz of simulated time', 1e-3, 1000),
+    'odometry_rate': Option(20.0, 'Hz of simulated time, and least rate of /clock', 1e-3, 1000),
+    'robot_radius': Option(0.11, 'm', 0.01, 5),
+    'robot_speed': Option(0.5, 'm/s', 1e-3, 100),
+    'robot_turn_rate': Option(1.5, 'rad/s', 1e-3, 100),
+    'odometry_slip': Option(0.0, 'm per square root of a metre driven', 0, 10),
+    'odometry_turn_slip': Option(0.0, 'rad per square root of a metre driven or rad turned', 0, 10),
+    'odometry_scale': Option(0.0, 'std. dev. of the share distances are misjudged by', 0, 1),
+    'radio_range': Option(0.0, 'm; 0 is unlimited'),
+    'radio_wall': Option(0.0, 'm of range each wall in between costs'),
+    'radio_fading': Option(0.0, 'm, standard deviation of the slow change of range'),
+    'radio_loss': Option(0.0, 'probability that a link is silent for one radio period', 0, 1),
+    'radio_rate': Option(2.0, 'Hz at which links change', 1e-3, 1000),
+    'radio_across_buildings': Option(True, 'robots in different buildings hear each other'),
+    'swarm': Option('/delama', 'namespace of the topics robots share: links'),
+    'map_frame': Option('map', 'frame of the true map'),
+    'namespaced_tf': Option(False, 'TF on ROBOT/tf with plain frames, as nav2 wants, not on /tf'),
+    'start_wait': Option(30.0, 's of wall time to wait at most until every scan has a subscriber'),
+    'paused': Option(False, 'start paused'),
+    'speed': Option(1.0, 'simulated seconds per second; may be changed', 1e-3, 1e4),
+}
+
+
+def make_world(options: dict[str, Any]) -> World:
+    """Build the world that parameters describe; ValueError names the one that is wrong."""
+    for name in options['robots']:
+        if not NAME.fullmatch(name):
+            raise ValueError(f'robots: {name!r} is not a ROS name (letters, digits, _)')
+    maps = [load(spec.strip()).map for spec in options['plan'].split(',')]
+    rng = np.random.default_rng([options['seed'], 0xB10C])
+    maps = [thicken_walls(m, options['thicken_walls']) for m in maps]
+    return World(
+        [add_blocks(m, options['add_blocks'], rng) for m in maps],
+        options['robots'],
+        seed=options['seed'],
+        lidar=Lidar(
+            beams=options['beams'],
+            field_of_view=options['field_of_view'],
+            range_min=options['range_min'],
+            range_max=options['range_max'],
+            range_noise=options['range_noise'],
+            angle_noise=options['angle_noise'],
+            dropout=options['dropout'],
+            intensities=options['intensities'],
+        ),
+        body=Body(
+            radius=options['robot_radius'],
+            speed=options['robot_speed'],
+            turn_rate=options['robot_turn_rate'],
+        ),
+        odometry=Odometry(
+            slip=options['odometry_slip'],
+            turn_slip=options['odometry_turn_slip'],
+            scale=options['odometry_scale'],
+        ),
+        radio=Radio(
+            range=options['radio_range'] or math.inf,
+            wall=options['radio_wall'],
+            fading=options['radio_fading'],
+            loss=options['radio_loss'],
+            across_buildings=options['radio_across_buildings'],
+        ),
+        scan_rate=options['scan_rate'],
+        odometry_rate=options['odometry_rate'],
+        radio_rate=options['radio_rate'],
+        peers_visible=options['peers_visible'],
+    )
