@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from delama_ros.core import update
-from delama_ros.core.backend import cholesky, cholesky_solve
+from delama_ros.core.backend import factor, solve
 from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, union
 from delama_ros.core.distances import Distance, by_name
 from delama_ros.core.inbox import Inbox, Stage
@@ -54,12 +54,14 @@ class Agent:
         self.complete_rounds = 0
         self.incomplete_rounds = 0
         self.missed: Counter[str] = Counter()
+        self.fingerprint = fingerprint
         self._shape = shape
-        self._fingerprint = fingerprint
         self._distance = by_name(settings.distance) if distance is None else distance
         self._inbox = Inbox(name, fingerprint, shape, settings)
         self._stage: Stage = (Phase.DONE, 0, 0)
         self._expected: frozenset[str] = frozenset()
+        # Who let a deadline pass in this step; nobody waits for them again before the next.
+        self._silent: frozenset[str] = frozenset()
         size, columns = shape
         # Own data only; blocks that only neighbours know live in θ.
         self._codes: Codes = np.zeros(0, np.int64)
@@ -98,7 +100,7 @@ class Agent:
         codes = self._theta.codes
         self._carry = Blocks(codes, self._theta.values - self._local.on(codes))
         self._learn()
-        self._expected = frozenset(neighbours) - {self.name}
+        self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset()
         self._inbox.open(step, self._expected)
         self._heard: dict[str, Blocks] = {}
         self._stage = (Phase.LOCAL, 0, 0)
@@ -110,8 +112,9 @@ class Agent:
 
     @property
     def ready(self) -> bool:
-        """Whether everybody expected has answered in the current round."""
-        return not self.done and self._inbox.answered(self._stage, self._expected)
+        """Whether everybody who is waited for has answered in the current round."""
+        waited_for = self._expected - self._silent
+        return not self.done and self._inbox.answered(self._stage, waited_for)
 
     @property
     def done(self) -> bool:
@@ -129,6 +132,7 @@ class Agent:
             raise RuntimeError(f'{self.name}: no step is under way')
         late = [robot for robot in self._expected if not self._inbox.answered(self._stage, [robot])]
         self.missed.update(late)
+        self._silent |= frozenset(late)
         self.incomplete_rounds += bool(late)
         self.complete_rounds += not late
         if self._stage[0] == Phase.LOCAL:
@@ -136,6 +140,12 @@ class Agent:
         if self._stage[0] == Phase.UPDATE:
             return self._close_update()
         return self._relate(self._relation.close(self._inbox.duals(self._stage, self._expected)))
+
+    def rewind(self) -> None:
+        """Leave the step under way and let steps be counted anew; what was learned stays."""
+        self.step = None
+        self._stage = (Phase.DONE, 0, 0)
+        self._inbox.rewind()
 
     @property
     def theta(self) -> tuple[Keys, Floats]:
@@ -223,7 +233,7 @@ class Agent:
         self.weights = self._relation.weights
         self._expected = frozenset(self.weights)
         self._degree = np.array(sum(self.weights.values()), dtype=np.float64)
-        self._factor = cholesky(update.system(self._memory.A, self._degree, self.settings))
+        self._factor = factor(update.system(self._memory.A, self._degree, self.settings))
         self._theta = self._before = self._local
         if self.settings.warm_start:
             codes = union(self._local.codes, self._carry.codes)
@@ -258,7 +268,7 @@ class Agent:
             right += 4 * self.settings.lambda2 * self.weights[robot] * peer.on(codes)
         own = np.searchsorted(codes, self._codes)
         solved = right / update.ridge(self._degree, self.settings)
-        solved[own] = cholesky_solve(self._factor, right[own])
+        solved[own] = solve(self._factor, right[own])
         before = self._before.on(codes)
         theta = update.accelerate(solved, before, self._degree, number - 1, self.settings)
         self._before, self._theta = self._theta, Blocks(codes, theta)
@@ -273,7 +283,7 @@ class Agent:
         assert self.step is not None
         phase, number, _ = self._stage
         return Params(
-            self.name, self.step, int(phase), number, self._fingerprint,
+            self.name, self.step, int(phase), number, self.fingerprint,
             decode(theta.codes), theta.values,
         )
 
@@ -281,6 +291,6 @@ class Agent:
         assert self.step is not None
         phase, number, hop = rows.stage
         return Dual(
-            self.name, self.step, int(phase), number, hop, self._fingerprint,
+            self.name, self.step, int(phase), number, hop, self.fingerprint,
             rows.names, rows.values[:, 0], rows.values[:, 1],
         )

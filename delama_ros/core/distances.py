@@ -101,7 +101,7 @@ class Overlap:
         return mine
 
     def _occupancy(self, theta: Array) -> Array:
-        logit = (self.table @ theta)[..., 0] + self.bias
+        logit = (xp(theta).asarray(self.table) @ theta)[..., 0] + self.bias
         return 0.5 * (1 + xp(theta).tanh(logit / 2))
 
 

@@ -49,7 +49,7 @@ def infer(d: Array, mask: Array, settings: Settings) -> tuple[Array, Array]:
 def finite_edges(d: Array, valid: Array) -> Edges:
     """Leave infinite distances out; entries that are no edge become 0, safe to compute with."""
     edge = valid & xp(d).isfinite(d)
-    return xp(d).where(edge, d, xp(d).zeros_like(d)), edge
+    return xp(d).where(edge, d, 0.0), edge
 
 
 def with_null_edge(d: Array, edge: Array, null_edge: Scalar | None) -> Edges:
@@ -77,7 +77,7 @@ def smoothed_relu(u: Array, b: float) -> tuple[Array, Array]:
     """Return h(u) = (√(u² + b) + u)/2 and h′(u) = h/√(u² + b), without cancellation for u < 0."""
     lib = xp(u)
     if b == 0:
-        return lib.where(u > 0, u, 0 * u), lib.where(u > 0, 1 + 0 * u, 0 * u)
+        return lib.where(u > 0, u, 0.0), lib.where(u > 0, 1 + 0 * u, 0.0)
     s = lib.sqrt(u * u + b)
     h = lib.where(u < 0, b / (2 * (s + abs(u))), (s + u) / 2)
     return h, h / s
@@ -87,7 +87,7 @@ def edge_weights(d: Array, edge: Array, z: Array, settings: Settings) -> tuple[A
     """Return w = h(u) and h′(u) of every edge (..., E), 0 for what is no edge; z is (...)."""
     u = -(settings.lambda2 * d + z[..., None]) / (2 * settings.lambda3)
     w, slope = smoothed_relu(u, settings.smoothing)
-    return xp(d).where(edge, w, 0 * w), xp(d).where(edge, slope, 0 * slope)
+    return xp(d).where(edge, w, 0.0), xp(d).where(edge, slope, 0.0)
 
 
 def safe_start(n: Array, total: Array, least: Array, m: Array, settings: Settings) -> Array:
@@ -95,16 +95,16 @@ def safe_start(n: Array, total: Array, least: Array, m: Array, settings: Setting
     lib = xp(n)
     spent = 2 * settings.lambda3 * m
     some = n > 0
-    mean = -(spent + settings.lambda2 * total) / lib.where(some, n, 1 + 0 * n)
+    mean = -(spent + settings.lambda2 * total) / lib.where(some, n, 1.0)
     best = -(spent + settings.lambda2 * least)
-    return lib.where(some, lib.maximum(mean, best), 0 * mean)
+    return lib.where(some, lib.maximum(mean, best), 0.0)
 
 
 def newton_step(z: Array, x: Array, y: Array, m: Array, settings: Settings) -> Array:
     """Return z after one Newton step on φ from the sums x = Σh and y = Σh′ over all edges."""
     lib = xp(z)
-    step = 2 * settings.lambda3 * (x - m) / lib.where(y > 0, y, 1 + 0 * y)
-    return z + lib.where(y > 0, step, 0 * step)
+    step = 2 * settings.lambda3 * (x - m) / lib.where(y > 0, y, 1.0)
+    return z + lib.where(y > 0, step, 0.0)
 
 
 def relu_root(d: Array, edge: Array, m: Array, settings: Settings) -> Array:
@@ -114,11 +114,11 @@ def relu_root(d: Array, edge: Array, m: Array, settings: Settings) -> Array:
     below φ and the right one touches it, so the root is the largest.
     """
     lib = xp(d)
-    far = sort(lib.where(edge, settings.lambda2 * d, float('inf') + 0 * d))
+    far = sort(lib.where(edge, settings.lambda2 * d, float('inf')))
     count = lib.cumsum(1 + 0 * detach(d), -1)
     lines = -(2 * settings.lambda3 * m[..., None] + lib.cumsum(far, -1)) / count
     some = edge.any(-1)
-    return lib.where(some, lib.amax(lines, -1), 0 * m)
+    return lib.where(some, lib.amax(lines, -1), 0.0)
 
 
 def root(d: Array, edge: Array, m: Array, settings: Settings) -> Array:
@@ -147,13 +147,13 @@ def root(d: Array, edge: Array, m: Array, settings: Settings) -> Array:
 def _newton_rounds(d: Array, edge: Array, group: Array, m: Array, settings: Settings) -> Array:
     """Run M1 rounds: each agent contributes Σh and Σh′ of its row, its group adds them up."""
     lib = xp(d)
-    far = lib.where(edge, d, float('inf') + 0 * d)
-    least = lib.where(group > 0, lib.amin(far, -1)[..., None, :], float('inf') + 0 * group)
+    far = lib.where(edge, d, float('inf'))
+    least = lib.where(group > 0, lib.amin(far, -1)[..., None, :], float('inf'))
     least = lib.amin(least, -1)
     z = safe_start(
-        (group @ lib.where(edge, 1 + 0 * d, 0 * d).sum(-1)[..., None])[..., 0],
+        (group @ lib.where(edge, 1 + 0 * d, 0.0).sum(-1)[..., None])[..., 0],
         (group @ d.sum(-1)[..., None])[..., 0],
-        lib.where(lib.isfinite(least), least, 0 * m),
+        lib.where(lib.isfinite(least), least, 0.0),
         m,
         settings,
     )

@@ -45,6 +45,11 @@ class Inbox:
                     self._now.setdefault(stage, {})[robot] = message
         self._early, self._early_step = {}, None
 
+    def rewind(self) -> None:
+        """Forget all steps."""
+        self._step, self._neighbours, self._now = None, frozenset(), {}
+        self._early, self._early_step = {}, None
+
     def put(self, message: Message) -> str | None:
         """Keep a message, or return why it is refused; the part before the colon is counted."""
         reason = self._fault(message)

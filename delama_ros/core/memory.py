@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delama_ros.core.backend import Array, Scalar, cholesky, cholesky_solve, eye_like, xp
+from delama_ros.core.backend import Array, Scalar, eye_like, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -39,7 +39,7 @@ def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
 
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
-    return cholesky_solve(cholesky(A + 2 * lambda1 * eye_like(A, A.shape[-1])), b)
+    return solve(factor(A + 2 * lambda1 * eye_like(A, A.shape[-1])), b)
 
 
 def _shares(like: Array, steps: int, settings: Settings) -> Array:

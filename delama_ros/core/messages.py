@@ -27,6 +27,8 @@ class Phase(IntEnum):
 
 # Hop of the last message an agent sends in a flood: it stands for all hops that follow.
 LAST_HOP = 255
+# Larger distances and sums are refused: their squares must stay finite.
+MAX_DUAL = 1e100
 
 
 @dataclass(frozen=True)
@@ -119,4 +121,6 @@ def _dual_fault(message: Dual, settings: Settings) -> str | None:
         return 'not finite: x or y holds NaN or infinity'
     if count and min(message.x.min(), message.y.min()) < 0:
         return 'absurd value: x or y is negative'
+    if count and max(message.x.max(), message.y.max()) > MAX_DUAL:
+        return f'absurd value: x or y is beyond {MAX_DUAL:g}'
     return None

@@ -6,7 +6,7 @@ B_i = A_i + (2 λ1 + 4 λ2 D_i) I is factored once per step. Shapes: A (..., N, 
 
 from __future__ import annotations
 
-from delama_ros.core.backend import Array, cholesky, cholesky_solve, eye_like, xp
+from delama_ros.core.backend import Array, eye_like, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -23,10 +23,10 @@ def system(A: Array, degree: Array, settings: Settings) -> Array:
 def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
     """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said."""
     degree = W.sum(-1)
-    L = cholesky(system(A, degree, settings))
+    factored = factor(system(A, degree, settings))
     before = theta
     for number in range(settings.update_rounds):
-        solved = cholesky_solve(L, b + pull(W, theta, settings))
+        solved = solve(factored, b + pull(W, theta, settings))
         theta, before = accelerate(solved, before, degree, number, settings), theta
     return theta
 
@@ -40,9 +40,9 @@ def accelerate(
     μ below 1 and converges fastest. The first round is plain; so is an agent without edges, who
     has the solution after it.
     """
-    if number == 0:
+    if number == 0 or not settings.momentum > 0:
         return solved
-    momentum = xp(solved).where(degree > 0, settings.momentum + 0 * degree, 0 * degree)
+    momentum = xp(solved).where(degree > 0, settings.momentum + 0 * degree, 0.0)
     momentum = momentum[..., None, None, None]
     return (1 + momentum) * solved - momentum * before
 
@@ -54,16 +54,16 @@ def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Se
     have to flood two sums in every round.
     """
     B = system(A, W.sum(-1), settings)
-    L = cholesky(B)
+    factored = factor(B)
     residual = b + pull(W, theta, settings) - B @ theta
-    direction = preconditioned = cholesky_solve(L, residual)
+    direction = preconditioned = solve(factored, residual)
     energy = _inner(residual, preconditioned)
     for _ in range(settings.update_rounds):
         product = B @ direction - pull(W, direction, settings)
         length = _ratio(energy, _inner(direction, product))
         theta = theta + length * direction
         residual = residual - length * product
-        preconditioned = cholesky_solve(L, residual)
+        preconditioned = solve(factored, residual)
         energy, last = _inner(residual, preconditioned), energy
         direction = preconditioned + _ratio(energy, last) * direction
     return theta
@@ -80,4 +80,4 @@ def _inner(left: Array, right: Array) -> Array:
 
 def _ratio(above: Array, below: Array) -> Array:
     # Both vanish together once the solution is reached: nothing is left to move.
-    return above / xp(below).where(below > 0, below, 1 + 0 * below)
+    return above / xp(below).where(below > 0, below, 1.0)
