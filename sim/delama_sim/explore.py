@@ -38,10 +38,7 @@ class Explorer:
     def __init__(self, planner: Planner, start: Floats, rng: np.random.Generator) -> None:
         self._planner = planner
         self._at = np.asarray(start, np.float64)
-        stride = round(planner.pitch / planner.map.resolution)
         rows, cols = planner.drivable.shape
-        solid = planner.map.solid[: rows * stride, : cols * stride]
-        self._opaque: Bools = solid.reshape(rows, stride, cols, stride).max((1, 3))
         # Taste: patches of about a metre that this robot likes or dislikes, so that two robots
         # in the same place still go different ways.
         patch = max(1, round(1.0 / planner.pitch))
@@ -84,7 +81,7 @@ class Explorer:
         stride = self._planner.pitch / self._planner.map.resolution
         for x, y in self._planner.map.to_grid(np.concatenate([points[::every], points[-1:]])):
             _see(
-                self._opaque,
+                self._planner.opaque,
                 self._unseen,
                 x / stride,
                 y / stride,

@@ -121,7 +121,10 @@ class Lidar:
         at = occupancy.to_grid(ends)
         off = np.abs(at - np.round(at))  # a beam ends on the face whose coordinate is whole
         turned = bearings - occupancy.origin[2]
-        cosine = np.where(off[..., 0] < off[..., 1], np.abs(np.cos(turned)), np.abs(np.sin(turned)))
+        on_x, on_y = np.abs(np.cos(turned)), np.abs(np.sin(turned))
+        cosine = np.where(off[..., 0] < off[..., 1], on_x, on_y)
+        corner = np.abs(off[..., 0] - off[..., 1]) < 1e-6
+        cosine = np.where(corner, np.maximum(on_x, on_y), cosine)
         return np.where(returned, cosine, 0.0).astype(np.float32)
 
 

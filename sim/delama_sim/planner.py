@@ -10,8 +10,9 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from delama_sim.compiled import compiled
+from delama_sim.distance import euclidean
 from delama_sim.errors import PlanError
-from delama_sim.grid import Bools, Floats, Ints, OccupancyMap
+from delama_sim.grid import Array, Bools, Floats, Ints, OccupancyMap
 
 PITCH = 0.1  # m, side of a planning cell
 COMFORT = 0.4  # m of extra clearance beyond which driving costs no more
@@ -96,10 +97,8 @@ class Planner:
         # in and of the wall cell may be missing, and half the way between two path points.
         self._stride = max(1, round(PITCH / occupancy.resolution))
         self._need = radius + math.sqrt(2.0) * occupancy.resolution + self.pitch / 4
-        padded = np.pad(occupancy.free, 1)  # what lies outside the map cannot be driven on
-        self._clearance: Floats = (
-            ndimage.distance_transform_edt(padded)[1:-1, 1:-1] * occupancy.resolution
-        )
+        blocked = np.pad(~occupancy.free, 1, constant_values=True)  # as is all outside the map
+        self._clearance: Floats = euclidean(blocked)[1:-1, 1:-1] * occupancy.resolution
         blocks = self._blocks(self._clearance)
         labels, count = ndimage.label(blocks >= self._need)
         if count == 0:
@@ -109,17 +108,20 @@ class Planner:
             )
         # Robots live in the largest connected part, so that any two could meet.
         self.drivable: Bools = labels == 1 + int(np.argmax(np.bincount(labels.ravel())[1:]))
+        # A planning cell is opaque where anything in it is solid.
+        self.opaque: Bools = self._blocks(~occupancy.solid) == 0
         tight = np.clip(1.0 - (blocks - self._need) / COMFORT, 0.0, 1.0)
         self.cost: Floats = 1.0 + 2.0 * tight
 
-    def _blocks(self, fine: Floats) -> Floats:
+    def _blocks(self, fine: Array) -> Array:
         """Least value in each planning cell; fine rows and columns left over are not used."""
         n = self._stride
         rows, cols = fine.shape[0] // n, fine.shape[1] // n
         if rows == 0 or cols == 0:
             raise PlanError(f'the plan has {fine.shape} cells, too few to plan in')
-        cut = fine[: rows * n, : cols * n].reshape(rows, n, cols, n)
-        result: Floats = cut.min((1, 3))
+        # Strided minima are several times faster than reducing two axes of a reshaped array.
+        parts = [fine[i : rows * n : n, j : cols * n : n] for i in range(n) for j in range(n)]
+        result: Array = np.minimum.reduce(parts)
         return result
 
     @property

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from scipy import ndimage
 
 from delama_sim.compiled import compiled
+from delama_sim.distance import chessboard
 from delama_sim.grid import Floats, OccupancyMap
 
 
@@ -130,12 +130,7 @@ class RayCaster:
 
     def __init__(self, occupancy: OccupancyMap) -> None:
         self.map = occupancy
-        solid = occupancy.solid
-        if solid.any():
-            clear = ndimage.distance_transform_cdt(~solid, metric='chessboard')
-        else:
-            clear = np.full(solid.shape, max(solid.shape))
-        self._clear: npt.NDArray[np.int32] = np.ascontiguousarray(clear, np.int32)
+        self._clear = chessboard(occupancy.solid)
 
     def ranges(
         self,

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
+from delama_sim.distance import euclidean
 from delama_sim.grid import Bools, OccupancyMap, Pose
 
 
@@ -31,11 +31,7 @@ def surface_truth(
     """
     free, solid = occupancy.free, occupancy.solid
     reach = depth / occupancy.resolution + 1e-6
-    if free.any():
-        near = ndimage.distance_transform_edt(~free) <= reach
-    else:
-        near = np.zeros(free.shape, np.bool_)
-    surface = solid & near
+    surface = solid & (euclidean(free) <= reach)
     ratio = resolution / occupancy.resolution
     rows, cols = (math.ceil(n / ratio - 1e-6) for n in occupancy.shape)
     samples = max(1, math.ceil(ratio - 1e-6))

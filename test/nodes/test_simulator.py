@@ -153,7 +153,8 @@ def test_late_subscribers_get_map_links_and_mounts(bench: Bench) -> None:
     links = listener.got['/delama/links'][0]
     assert list(links.robots) == NAMES
     assert len(links.hears) == 9
-    mounts = {(t.header.frame_id, t.child_frame_id) for t in listener.got['/tf_static'][0].transforms}
+    fixed = listener.got['/tf_static'][0].transforms
+    mounts = {(t.header.frame_id, t.child_frame_id) for t in fixed}
     assert mounts == {(f'{n}/base_link', f'{n}/laser') for n in NAMES}
 
 

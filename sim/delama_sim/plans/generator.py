@@ -18,6 +18,8 @@ from delama_sim.plans.plan import Plan
 # what makes features learned here carry over to real plans.
 INNER = (0.06, 0.25)
 OUTER = (0.25, 0.45)
+SMALLEST = 37.0  # m² of free space; as the smallest real plans have
+FEWEST_DOORS = 4
 KINDS = ('flat', 'office')
 
 
@@ -46,10 +48,13 @@ def generate(
         layout = draw(rng, frame - 1.4)
         if layout is None:
             continue
-        plan = _build(layout, rng, frame, resolution, furniture)
-        if plan is not None and len(layout.doors) >= 4:
+        built = _build(layout, rng, frame, resolution, furniture)
+        if built is None:
+            continue
+        occupancy, doors = built
+        if len(doors) >= FEWEST_DOORS and occupancy.free.sum() * resolution**2 >= SMALLEST:
             name = f'generated:{kind}:{seed}' if kind else f'generated:{seed}'
-            return Plan(name, plan[0], plan[1], len(layout.rooms))
+            return Plan(name, occupancy, doors, len(layout.rooms))
 
 
 def _flat(rng: Rng, limit: float) -> Layout | None:
