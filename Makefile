@@ -94,7 +94,7 @@ $(STAMPS)/tf2_msgs: $(wildcard tools/tf2_msgs/*.* tools/tf2_msgs/msg/*) $(ROS_PA
 			> build/tf2_msgs.log 2>&1 || { cat build/tf2_msgs.log >&2; exit 1; }; fi
 	@touch $@
 
-$(STAMPS)/messages: $(wildcard msg/*.msg) CMakeLists.txt package.xml delama_ros/__init__.py \
+$(STAMPS)/messages: $(wildcard msg/*.msg srv/*.srv) CMakeLists.txt package.xml delama_ros/__init__.py \
 		$(ROS_PACKAGES) | $(STAMPS)/tf2_msgs $(STAMPS)/package
 	@echo '[6/6] messages of delama_ros (half a minute)'
 	@rm -rf $(SITE)/delama_ros; mkdir -p build

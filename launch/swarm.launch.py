@@ -17,7 +17,6 @@ OVERRIDES = {
     'seed': (int, 'of everything random in the simulation'),
     'steps': (int, 'time steps of DeLAMA'),
     'period': (float, 's of simulated time between steps'),
-    'speed': (float, 'simulated seconds per second'),
 }
 
 

@@ -40,7 +40,6 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('--seed', type=int, help='of plan and simulation (plan: generated:SEED)')
     parser.add_argument('--steps', type=int, help='time steps')
     parser.add_argument('--period', type=float, help='s of simulated time between steps')
-    parser.add_argument('--speed', type=float, help='simulated seconds per second')
     parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
     parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
     parser.set_defaults(run=run)
@@ -48,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def describe(args: argparse.Namespace) -> Swarm:
     """Read the description and let the arguments win over it."""
-    keys = ('robots', 'plan', 'seed', 'steps', 'period', 'speed')
+    keys = ('robots', 'plan', 'seed', 'steps', 'period')
     overrides = {key: getattr(args, key) for key in keys if getattr(args, key) is not None}
     if 'seed' in overrides and 'plan' not in overrides and args.config is None:
         overrides['plan'] = f'generated:{args.seed}'

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from geometry_msgs.msg import Pose as RosPose
 from nav_msgs.msg import OccupancyGrid
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from delama_sim.grid import OccupancyMap
+from delama_sim.grid import OccupancyMap, Pose
 
 LATCHED = QoSProfile(
     history=HistoryPolicy.KEEP_LAST,
@@ -23,15 +24,20 @@ def yaw_of(x: float, y: float, z: float, w: float) -> float:
     return math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 
 
+def pose_to_ros(pose: Pose) -> RosPose:
+    """Write a pose in the plane."""
+    message = RosPose()
+    message.position.x, message.position.y, yaw = pose
+    message.orientation.z, message.orientation.w = math.sin(yaw / 2), math.cos(yaw / 2)
+    return message
+
+
 def occupancy_to_ros(occupancy: OccupancyMap) -> OccupancyGrid:
     """Write a map; the header is left to the sender."""
     grid = OccupancyGrid()
-    x, y, yaw = occupancy.origin
     grid.info.resolution = occupancy.resolution
     grid.info.height, grid.info.width = occupancy.shape
-    grid.info.origin.position.x, grid.info.origin.position.y = x, y
-    grid.info.origin.orientation.z = math.sin(yaw / 2)
-    grid.info.origin.orientation.w = math.cos(yaw / 2)
+    grid.info.origin = pose_to_ros(occupancy.origin)
     grid.data.frombytes(occupancy.cells.tobytes())
     return grid
 

@@ -3,306 +3,236 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rclpy
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
-from nav_msgs.msg import OccupancyGrid, Odometry
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import ExternalShutdownException
-from rclpy.node import Node
-from rclpy.qos import (
-    DurabilityPolicy,
-    HistoryPolicy,
-    QoSProfile,
-    ReliabilityPolicy,
-    qos_profile_sensor_data,
-)
-from rclpy.serialization import serialize_message
-from rclpy.time import Time
-from sensor_msgs.msg import LaserScan
-from tf2_msgs.msg import TFMessage
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.timer import Timer
+from std_msgs.msg import Header
 
-from delama_ros.core.messages import Message, Params
+from delama_ros.core.messages import Message
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.msg import DualVar, Links, ModelParams
-from delama_ros.nodes.frames import FrameError, Frames
-from delama_ros.nodes.maps import LATCHED, occupancy_to_ros, yaw_of
-from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, params_from_ros, params_to_ros
-from delama_ros.transport.codec import Encoding
+from delama_ros.nodes.exchange import Exchange
+from delama_ros.nodes.options import declare
+from delama_ros.nodes.outputs import Outputs
+from delama_ros.nodes.robot_options import OPTIONS, start_pose
+from delama_ros.nodes.robot_services import RobotServices
+from delama_ros.nodes.running import run
+from delama_ros.nodes.scan_input import ScanInput
+from delama_ros.nodes.worker import Worker
+from delama_ros.swarm.driver import Driver, Report
+from delama_ros.swarm.memory_file import load_memory, save_memory
+from delama_sim.grid import Pose
 
-# Deep enough for all rounds of a step from twenty neighbours.
-EXCHANGE = QoSProfile(
-    history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.RELIABLE
-)
-PEER_AGE = 0.5  # s that a neighbour's pose may be old when its body is masked
-HEARD_FOR = 3  # steps after which a neighbour that was not heard is no longer waited for
+QUIET = 10.0  # s of wall time without scans or neighbours after which the robot says so
+SKEW = 0.5  # s between a neighbour's clock and ours that is worth a warning
 
-
-def described(text: str, low: float | None = None) -> ParameterDescriptor:
-    """Describe a read-only parameter, with its smallest value if it is a number."""
-    return ParameterDescriptor(
-        description=text,
-        read_only=True,
-        floating_point_range=[FloatingPointRange(from_value=low, to_value=1e9)]
-        if isinstance(low, float)
-        else [],
-        integer_range=[IntegerRange(from_value=low, to_value=2**31 - 1)]
-        if isinstance(low, int)
-        else [],
-    )
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
 
-class Robot(Node):
-    """Feeds scans and neighbours' messages to the mapper, and sends what it answers."""
+class Robot(LifecycleNode):
+    """Hands scans and neighbours' messages to a worker, and publishes what it finds.
+
+    Configure loads the checkpoint, activate starts, deactivate keeps what was learned, cleanup
+    drops it. Mapper and driver belong to the worker while there is one.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('delama', **kwargs)
-        self.robot = self._parameter('robot', '', 'name in the swarm; default: the namespace')
-        self.robot = self.robot or self.get_namespace().strip('/').replace('/', '_')
+        self.options = declare(self, OPTIONS)
+        self.robot = self.options['robot'] or self.get_namespace().strip('/').replace('/', '_')
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
-        self._steps = self._parameter('steps', 0, 'time steps to take; 0: no end', 0)
-        self._period = self._parameter('period', 2.0, 's of ROS time between steps', 0.01)
-        deadline = self._parameter('deadline', 1.0, 's a round waits for an answer', 0.001)
-        swarm = self._parameter('swarm', '/delama', 'namespace of the topics robots share')
-        encoding = self._parameter('encoding', 'int8', 'of models on the air: int8 or float64')
-        self._map_frame = self._parameter('map_frame', 'map', 'frame all robots share')
-        self._peer_frame = self._parameter(
-            'peer_frame', '{robot}/base_link', 'TF frame of a neighbour, to mask its body in scans'
-        )
-        odometry = self._parameter(
-            'odometry', False, 'take base poses from the topic odom instead of from TF'
-        )
-        if encoding.upper() not in Encoding.__members__:
-            raise ValueError(f'encoding is {encoding!r}, expected int8 or float64')
-        self._encoding = Encoding[encoding.upper()]
+        self._start = start_pose(self.options)
+        self._memory_file = Path(self.options['memory_file']).expanduser()
+        self._keeps_memory = bool(self.options['memory_file'])
+        self._worker: Worker | None = None
+        self.paused = False
 
-        self._mapper = default_mapper(self.robot)
-        warm_up(default_mapper(self.robot))
-        self._frames = Frames()
-        self._scans: list[LaserScan] = []  # wait for their transforms
-        self._step = 0  # the step in progress, or the last one done
-        self._heard: dict[str, int] = {}  # neighbour → step in which it was last heard
-        self._links: set[str] | None = None  # whom the simulator lets us hear; None: everybody
-        self._bytes = 0
-        self._refused: dict[str, int] = {}
+    # Lifecycle
 
-        self._maps = self.create_publisher(OccupancyGrid, 'map', LATCHED)
-        self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', 10)
-        self._duals = self.create_publisher(DualVar, f'{swarm}/dual', EXCHANGE)
-        self._params = self.create_publisher(ModelParams, f'{swarm}/params', EXCHANGE)
-        self.create_subscription(DualVar, f'{swarm}/dual', self._on_exchange, EXCHANGE)
-        self.create_subscription(ModelParams, f'{swarm}/params', self._on_exchange, EXCHANGE)
-        self.create_subscription(Links, f'{swarm}/links', self._on_links, LATCHED)
-        tf_fixed = QoSProfile(
-            depth=100,
-            reliability=ReliabilityPolicy.RELIABLE,
-            durability=DurabilityPolicy.TRANSIENT_LOCAL,
-        )
-        self.create_subscription(TFMessage, '/tf_static', self._on_tf_fixed, tf_fixed)
-        if odometry:
-            self.create_subscription(Odometry, 'odom', self._on_odometry, 50)
-        else:
-            self.create_subscription(TFMessage, '/tf', self._on_tf, 100)
-        self.create_subscription(LaserScan, 'scan', self._on_scan, qos_profile_sensor_data)
-        # Rounds wait in wall time: computing and radio do not run faster than the clock.
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
-        self._deadline = self.create_timer(deadline, self._on_deadline, clock=steady)
-        self._deadline.cancel()
-        scan_topic = self.resolve_topic_name('scan')
-        self.get_logger().info(f'{self.robot}: waiting for scans on {scan_topic}')
-
-    def _parameter(self, name: str, value: Any, text: str, low: float | None = None) -> Any:
-        return self.declare_parameter(name, value, described(text, low)).value
-
-    # What comes in
-
-    def _on_tf_fixed(self, message: TFMessage) -> None:
-        for link in message.transforms:
-            self._frames.set_fixed(
-                link.header.frame_id,
-                link.child_frame_id,
-                _pose(link.transform.translation, link.transform.rotation),
-            )
-
-    def _on_tf(self, message: TFMessage) -> None:
-        for link in message.transforms:
-            pose = _pose(link.transform.translation, link.transform.rotation)
-            self._frames.add(
-                link.header.frame_id, link.child_frame_id, _seconds(link.header.stamp), pose
-            )
-        self._take_scans()
-
-    def _on_odometry(self, message: Odometry) -> None:
-        pose = _pose(message.pose.pose.position, message.pose.pose.orientation)
-        stamp = _seconds(message.header.stamp)
-        self._frames.add(message.header.frame_id, message.child_frame_id, stamp, pose)
-        self._take_scans()
-
-    def _on_links(self, message: Links) -> None:
-        if self.robot in message.robots:
-            row = message.robots.index(self.robot) * len(message.robots)
-            self._links = {
-                name
-                for name, hears in zip(message.robots, message.hears[row:], strict=False)
-                if hears and name != self.robot
-            }
-
-    def _on_scan(self, message: LaserScan) -> None:
-        self._scans.append(message)
-        self._take_scans()
-
-    def _on_exchange(self, message: DualVar | ModelParams) -> None:
-        sender = message.robot
-        if sender == self.robot or (self._links is not None and sender not in self._links):
-            return
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load the model, and memory if there is some; open the outputs."""
         try:
-            content = (
-                dual_from_ros(message) if isinstance(message, DualVar) else params_from_ros(message)
-            )
-        except ValueError as error:
-            self._refuse(sender, str(error))
+            self.mapper = self._new_mapper()
+            warm_up(self._new_mapper())
+            if self._keeps_memory and self._memory_file.exists():
+                load_memory(self._memory_file, self.mapper.agent)
+                tiles = len(self.mapper.agent.memory[0])
+                self.get_logger().info(f'goes on with {tiles} tiles of {self._memory_file}')
+        except (OSError, ValueError) as error:
+            self.get_logger().error(f'cannot be configured: {error}')
+            return FAILURE
+        self._driver = Driver(
+            self.mapper,
+            period=self.options['period'],
+            deadline=self.options['deadline'],
+            steps=self.options['steps'],
+            send=lambda message: self._exchange.send(message),
+            finished=self._on_step_done,
+        )
+        self._report: Report | None = None
+        self._step_bytes = 0
+        self._outputs = Outputs(self, self.robot, self.options['map_frame'])
+        self._service_desk = RobotServices(self)
+        return SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start listening and mapping."""
+        driver = self._driver
+        self._worker = Worker(lambda: driver.wakes_at, driver.wake, self._on_failure)
+        submit = self._worker.submit
+        self._exchange = Exchange(
+            self,
+            self.robot,
+            self.options,
+            heard=lambda message: submit(self._take_message, message),
+            refused=lambda sender, reason: submit(self._refuse, sender, reason),
+            linked=lambda names: submit(setattr, driver, 'links', names),
+        )
+        self._scans = ScanInput(
+            self,
+            self.options,
+            self._start,
+            lambda: self._exchange.neighbours,
+            self._take_scan,
+        )
+        self._sent_before = 0
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._schedule: list[Timer] = [
+            self.create_timer(self.options['period'] / 4, self._on_clock),
+            self.create_timer(1.0, lambda: submit(self._diagnose), clock=steady),
+        ]
+        if self._keeps_memory:
+            period = self.options['memory_period']
+            self._schedule.append(self.create_timer(period, self._keep_memory, clock=steady))
+        self.get_logger().info(f'{self.robot}: waiting for {self.resolve_topic_name("scan")}')
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop listening; memory and map stay."""
+        self.stop()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Drop all that was learned."""
+        self._service_desk.close()
+        self._outputs.close()
+        del self.mapper, self._driver
+        return SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """End; memory is kept if it has a file."""
+        self.stop()
+        return SUCCESS
+
+    def stop(self) -> None:
+        """Stop listening and working, if that was on; what was learned stays."""
+        if self._worker is None:
             return
-        refusal = self._mapper.agent.receive(content)
+        self._scans.close()
+        self._exchange.close()
+        for timer in self._schedule:
+            self.destroy_timer(timer)
+        self._worker.stop()
+        self._worker = None
+        if self._keeps_memory:
+            save_memory(self._memory_file, self.mapper.agent)
+
+    # What services do
+
+    def on_worker(self, task: Callable[..., Any], *arguments: Any) -> Any:
+        """Do something with the mapper when nobody else does, and return its result."""
+        return self._worker.call(task, *arguments) if self._worker else task(*arguments)
+
+    def forget(self) -> None:
+        """Drop all that was learned and begin anew."""
+        self.mapper = self._driver.mapper = self._new_mapper()
+        self._driver.restart()
+
+    def _new_mapper(self) -> Mapper:
+        return default_mapper(self.robot, self.options['checkpoint'] or None)
+
+    def _keep_memory(self) -> None:
+        assert self._worker is not None
+        self._worker.submit(save_memory, self._memory_file, self.mapper.agent)
+
+    # What comes in (ROS thread)
+
+    def _on_clock(self) -> None:
+        if self._worker and not self.paused:
+            now = self.get_clock().now().nanoseconds * 1e-9
+            self._worker.submit(self._driver.tick, now)
+
+    def _take_scan(
+        self, stamp: float, scan: Scan, pose: Pose, peers: list[tuple[float, float]]
+    ) -> None:
+        if self._worker and not self.paused:
+            self._worker.submit(self._driver.add_scan, stamp, scan, pose, peers)
+
+    # What follows from it (worker)
+
+    def _take_message(self, message: Message) -> None:
+        refusal = self._driver.add_message(message)
         if refusal:
-            self._refuse(sender, refusal)
-            return
-        self._heard[sender] = max(self._heard.get(sender, 0), message.step)
-        self._go_on()
+            self._warn(f'message of {message.robot!r} refused: {refusal}')
 
     def _refuse(self, sender: str, reason: str) -> None:
-        self._refused[sender] = self._refused.get(sender, 0) + 1
-        self.get_logger().warning(
-            f'message of {sender!r} refused: {reason}', throttle_duration_sec=5.0
-        )
+        self._driver.counts.refused[reason.partition(':')[0]] += 1
+        self._warn(f'message of {sender!r} refused: {reason}')
 
-    # What follows from it
+    def _on_step_done(self, report: Report) -> None:
+        self._report = report
+        sent = self._exchange.sent
+        self._step_bytes, self._sent_before = sent - self._sent_before, sent
+        header = self._outputs.header()
+        scans = self._scans
+        self._outputs.show_step(header, report, self.mapper.occupancy(), scans.pose, scans.peers)
+        self._diagnose(header)
 
-    def _take_scans(self) -> None:
-        """Learn from the scans whose pose is known, in the order of their stamps."""
-        while self._scans:
-            message = self._scans[0]
-            stamp = _seconds(message.header.stamp)
-            try:
-                pose = self._frames.lookup(self._map_frame, message.header.frame_id, stamp)
-            except FrameError as error:
-                if len(self._scans) > 50:
-                    self.get_logger().warning(f'scan dropped: {error}', throttle_duration_sec=5.0)
-                    self._scans.pop(0)
-                    continue
-                return
-            self._scans.pop(0)
-            # A scan after the end of a step closes it: all earlier ones have arrived.
-            self._begin_steps(stamp)
-            try:
-                scan = Scan(
-                    np.asarray(message.ranges, np.float64),
-                    message.angle_min,
-                    message.angle_increment,
-                    message.range_min,
-                    message.range_max,
-                )
-            except ValueError as error:
-                self.get_logger().warning(f'scan refused: {error}', throttle_duration_sec=5.0)
-                continue
-            self._mapper.add_scan(scan, pose, self._peer_positions(stamp))
-
-    def _peer_positions(self, stamp: float) -> list[tuple[float, float]]:
-        """Where neighbours stand, so that they are not mapped as walls."""
-        positions = []
-        for name in self._neighbours():
-            frame = self._peer_frame.format(robot=name)
-            try:
-                peer = self._frames.lookup_near(self._map_frame, frame, stamp, PEER_AGE)
-            except FrameError:
-                continue
-            positions.append(peer[:2])
-        return positions
-
-    def _begin_steps(self, stamp: float) -> None:
-        due = int(stamp / self._period - 1e-9)  # step t takes the scans up to t · period
-        if due <= self._step or (self._steps and self._step >= self._steps):
-            return
-        if not self._mapper.agent.done:
-            self.get_logger().warning(f'step {self._step} is cut short by step {due}')
-            self._cut_short()
-        self._step = min(due, self._steps) if self._steps else due
-        self._bytes = 0
-        self._send(self._mapper.begin(self._step, self._neighbours()))
-        self._deadline.reset()
-        self._go_on()
-
-    def _cut_short(self) -> None:
-        while not self._mapper.agent.done:
-            self._send(self._mapper.agent.advance())
-        self._finish()
-
-    def _neighbours(self) -> set[str]:
-        if self._links is not None:
-            return self._links
-        return {name for name, step in self._heard.items() if step > self._step - HEARD_FOR}
-
-    def _on_deadline(self) -> None:
-        if self._mapper.agent.done:
-            self._deadline.cancel()
-            return
-        self._send(self._mapper.agent.advance())
-        self._go_on()
-
-    def _go_on(self) -> None:
-        agent = self._mapper.agent
-        if self._step == 0 or self._deadline.is_canceled():
-            return
-        while agent.ready and not agent.done:
-            self._send(agent.advance())
-            self._deadline.reset()
-        if agent.done:
-            self._finish()
-
-    # What goes out
-
-    def _send(self, messages: list[Message]) -> None:
-        for message in messages:
-            if isinstance(message, Params):
-                out, publisher = params_to_ros(message, self._encoding), self._params
-            else:
-                out, publisher = dual_to_ros(message), self._duals
-            out.header.stamp = self.get_clock().now().to_msg()
-            out.header.frame_id = self._map_frame
-            self._bytes += len(serialize_message(out))
-            publisher.publish(out)
-
-    def _finish(self) -> None:
-        """Publish what the step gave."""
-        self._deadline.cancel()
-        stamp = self.get_clock().now().to_msg()
-        grid = occupancy_to_ros(self._mapper.occupancy())
-        grid.header.stamp = stamp
-        grid.header.frame_id = self._map_frame
-        self._maps.publish(grid)
-        agent = self._mapper.agent
-        values = {
-            'step': self._step,
-            'peers': len(agent.weights),
-            'bytes': self._bytes,
-            'refused': sum(self._refused.values()),
-            **{f'weight {peer}': f'{weight:.4f}' for peer, weight in agent.weights.items()},
+    def _diagnose(self, header: Header | None = None) -> None:
+        quiet = time.monotonic() - QUIET
+        skews = self._exchange.skew.items()
+        apart = [f'{name} by {skew:.2f} s' for name, skew in skews if abs(skew) > SKEW]
+        waiting = self._scans.waiting
+        problems = [
+            *([f'no scan for {QUIET:.0f} s'] if self._scans.last < quiet else []),
+            *([f'no neighbour for {QUIET:.0f} s'] if self._exchange.last < quiet else []),
+            *([f'{waiting} scans wait for a transform'] if waiting > 5 else []),
+            *([f'clocks differ: {", ".join(apart)}'] if apart else []),
+        ]
+        report = self._report or Report(0, {}, 0, 0, 0, 0.0)
+        counts = self._driver.counts
+        values: dict[str, object] = {
+            'step': report.step,
+            'peers': len(report.weights),
+            'neighbours': report.neighbours,
+            'rounds complete': report.complete,
+            'rounds incomplete': report.incomplete,
+            'step seconds': report.seconds,
+            'steps skipped': counts.skipped_steps,
+            'bytes': self._step_bytes,
+            'bytes total': self._exchange.sent,
+            'scans': counts.scans,
+            'refused': sum(counts.refused.values()),
+            **{f'refused, {reason}': n for reason, n in counts.refused.items()},
+            **{f'heard {name}': n for name, n in counts.heard.items()},
+            **{f'weight {name}': weight for name, weight in report.weights.items()},
         }
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.OK,
-            name=f'{self.robot}: DeLAMA',
-            hardware_id=self.robot,
-            message=f'step {self._step}',
-            values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
-        )
-        report = DiagnosticArray(status=[status])
-        report.header.stamp = stamp
-        self._diagnostics.publish(report)
+        self._outputs.diagnose(header or self._outputs.header(), problems, values)
+
+    def _warn(self, text: str) -> None:
+        self.get_logger().warning(text, throttle_duration_sec=5.0)
+
+    def _on_failure(self, error: BaseException) -> None:
+        if self.context.ok():  # otherwise it could not publish because ROS is shutting down
+            self.get_logger().fatal(f'the worker failed: {error!r}')
 
 
 def warm_up(mapper: Mapper) -> None:
@@ -314,31 +244,19 @@ def warm_up(mapper: Mapper) -> None:
     mapper.occupancy()
 
 
-def _seconds(stamp: Any) -> float:
-    return float(Time.from_msg(stamp).nanoseconds) * 1e-9
-
-
-def _pose(position: Any, rotation: Any) -> tuple[float, float, float]:
-    return position.x, position.y, yaw_of(rotation.x, rotation.y, rotation.z, rotation.w)
+def make() -> Robot:
+    """Make the node, and start it unless a lifecycle manager is to do so."""
+    node = Robot()
+    if node.options['autostart']:
+        if node.trigger_configure() != SUCCESS:
+            raise ValueError(f'{node.robot} could not be configured')
+        node.trigger_activate()
+    return node
 
 
 def main() -> int:
     """Run one robot until it is interrupted."""
-    rclpy.init()
-    try:
-        node = Robot()
-    except ValueError as error:
-        print(f'delama_robot: error: {error}', file=sys.stderr)
-        rclpy.try_shutdown()
-        return 2
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        node.destroy_node()
-        rclpy.try_shutdown()
-    return 0
+    return run('delama_robot', make, Robot.stop)
 
 
 if __name__ == '__main__':

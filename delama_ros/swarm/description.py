@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from delama_ros.nodes.simulator_options import OPTIONS
+
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 
 
@@ -18,38 +20,18 @@ class DescriptionError(ValueError):
 
 
 @dataclass(frozen=True)
-class Lidar:
-    """The simulated laser of each robot."""
-
-    beams: int = 360
-    range_max: float = 12.0  # m
-    noise: float = 0.02  # m, standard deviation
-    rate: float = 5.0  # Hz of simulated time
-
-
-@dataclass(frozen=True)
-class Radio:
-    """Who hears whom in simulation."""
-
-    range: float = 0.0  # m; 0: unlimited
-    loss: float = 0.0  # share of messages lost, 0 .. 1
-
-
-@dataclass(frozen=True)
 class Swarm:
     """Everything that makes a run repeatable."""
 
     robots: tuple[str, ...] = tuple(f'robot{i}' for i in range(1, 6))
     plan: str = 'generated:7'
-    thicken: float = 0.05  # m added to each side of the plan's walls
     seed: int = 7
     steps: int = 12
     period: float = 2.0  # s between time steps of DeLAMA
     deadline: float = 1.0  # s a round waits for neighbours that do not answer
-    speed: float = 1.0  # simulated seconds per second
     encoding: str = 'int8'  # of the models on the air: int8 or float64
-    lidar: Lidar = field(default_factory=Lidar)
-    radio: Radio = field(default_factory=Radio)
+    # Other parameters of the simulator node, by name.
+    simulator: Mapping[str, Any] = field(default_factory=lambda: {'thicken_walls': 0.05})
 
     def __post_init__(self) -> None:
         for name in self.robots:
@@ -61,47 +43,16 @@ class Swarm:
             raise DescriptionError(f'robots: {list(self.robots)}, expected different names')
         if self.encoding not in ('int8', 'float64'):
             raise DescriptionError(f'encoding: {self.encoding!r}, expected int8 or float64')
-        above_zero = {
-            'steps': self.steps,
-            'period': self.period,
-            'deadline': self.deadline,
-            'speed': self.speed,
-            'lidar.beams': self.lidar.beams,
-            'lidar.range_max': self.lidar.range_max,
-            'lidar.rate': self.lidar.rate,
-        }
-        for key, value in above_zero.items():
-            if not value > 0:
-                raise DescriptionError(f'{key}: {value}, expected a number above 0')
-        not_negative = {
-            'thicken': self.thicken,
-            'lidar.noise': self.lidar.noise,
-            'radio.range': self.radio.range,
-            'radio.loss': self.radio.loss,
-        }
-        for key, value in not_negative.items():
-            if not value >= 0:
-                raise DescriptionError(f'{key}: {value}, expected 0 or more')
-        if not self.radio.loss < 1:
-            raise DescriptionError(f'radio.loss: {self.radio.loss}, expected a share below 1')
-        if not 0 <= self.seed < 2**31:
-            raise DescriptionError(f'seed: {self.seed}, expected 0 .. 2147483647')
+        for key in ('steps', 'period', 'deadline'):
+            if not getattr(self, key) > 0:
+                raise DescriptionError(f'{key}: {getattr(self, key)}, expected a number above 0')
+        for key, value in self.simulator_parameters().items():
+            _check_option(key, value)
 
     def simulator_parameters(self) -> dict[str, Any]:
         """Parameters of the simulator node."""
-        return {
-            'plan': self.plan,
-            'thicken': self.thicken,
-            'robots': list(self.robots),
-            'seed': self.seed,
-            'beams': self.lidar.beams,
-            'range_max': self.lidar.range_max,
-            'range_noise': self.lidar.noise,
-            'scan_rate': self.lidar.rate,
-            'speed': self.speed,
-            'radio_range': self.radio.range,
-            'radio_loss': self.radio.loss,
-        }
+        named = {'plan': self.plan, 'seed': self.seed, 'robots': list(self.robots)}
+        return {**self.simulator, **named}
 
     def robot_parameters(self, name: str) -> dict[str, Any]:
         """Parameters of the node of one robot."""
@@ -116,7 +67,8 @@ class Swarm:
 
     def to_yaml(self) -> str:
         """Write the description as a file that `read` takes."""
-        return yaml.safe_dump({**asdict(self), 'robots': list(self.robots)}, sort_keys=False)
+        plain = {**asdict(self), 'robots': list(self.robots), 'simulator': dict(self.simulator)}
+        return yaml.safe_dump(plain, sort_keys=False)
 
 
 def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Swarm:
@@ -146,27 +98,33 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
         if not isinstance(robots, list | tuple) or not all(isinstance(r, str) for r in robots):
             raise DescriptionError(f'robots: {robots!r}, expected a number or a list of names')
         values['robots'] = tuple(robots)
-    for key, kind in (('lidar', Lidar), ('radio', Radio)):
-        if key in values and not isinstance(values[key], kind):
-            values[key] = _checked(kind, values[key], f'{key}.')
-    swarm: Swarm = _checked(Swarm, values, '')
-    return swarm
-
-
-def _checked(kind: Any, values: Any, prefix: str) -> Any:
-    """Build the dataclass `kind`; refuse unknown keys and wrong types by name."""
-    if not isinstance(values, Mapping):
-        raise DescriptionError(f'{prefix[:-1]}: {values!r}, expected keys and values')
-    allowed = {f.name: str(f.type) for f in fields(kind)}
-    converted = dict(values)
+    allowed = {f.name: str(f.type) for f in fields(Swarm)}
     for key, value in values.items():
         if key not in allowed:
-            raise DescriptionError(
-                f'{prefix}{key} is not known, expected one of: {", ".join(allowed)}'
-            )
-        wanted = allowed[key]
-        if wanted == 'float' and isinstance(value, int) and not isinstance(value, bool):
-            converted[key] = float(value)
-        elif wanted in ('int', 'float', 'str') and type(value).__name__ != wanted:
-            raise DescriptionError(f'{prefix}{key}: {value!r}, expected {wanted}')
-    return kind(**converted)
+            raise DescriptionError(f'{key} is not known, expected one of: {", ".join(allowed)}')
+        values[key] = _typed(key, value, allowed[key].partition('[')[0])
+    return Swarm(**values)
+
+
+def _check_option(name: str, value: Any) -> None:
+    """Refuse what the simulator node would refuse."""
+    if name not in OPTIONS:
+        raise DescriptionError(
+            f'simulator.{name} is not known, expected one of: {", ".join(OPTIONS)}'
+        )
+    option = OPTIONS[name]
+    typed = _typed(f'simulator.{name}', value, type(option.default).__name__)
+    if isinstance(typed, int | float) and not option.low <= typed <= option.high:
+        raise DescriptionError(
+            f'simulator.{name}: {value}, expected {option.low:g} .. {option.high:g}'
+        )
+
+
+def _typed(key: str, value: Any, kind: str) -> Any:
+    """Give the value as the type of that name; whole numbers may stand for others."""
+    if kind == 'float' and type(value) is int:
+        return float(value)
+    kinds = {'Mapping': 'dict', 'tuple': 'tuple'}
+    if type(value).__name__ != kinds.get(kind, kind):
+        raise DescriptionError(f'{key}: {value!r}, expected {kinds.get(kind, kind)}')
+    return value

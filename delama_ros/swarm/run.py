@@ -70,7 +70,7 @@ def _watch(
         while record.finished(shown + 1):
             shown += 1
             on_step(record, shown)
-            limit = time.monotonic() + max(STEP_LIMIT, 5 * swarm.period / swarm.speed)
+            limit = time.monotonic() + STEP_LIMIT + 5 * swarm.period
         failure = processes.failed()
         if failure:
             raise RunError(failure)

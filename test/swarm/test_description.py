@@ -17,7 +17,7 @@ def test_a_number_of_robots_gives_names() -> None:
 
 
 def test_any_names(tmp_path: Path) -> None:
-    swarm = from_mapping({'robots': ['alice', 'Bob_7'], 'lidar': {'beams': 90}})
+    swarm = from_mapping({'robots': ['alice', 'Bob_7'], 'simulator': {'beams': 90}})
     assert swarm.robots == ('alice', 'Bob_7')
     file = tmp_path / 'swarm.yaml'
     file.write_text(swarm.to_yaml())
@@ -34,8 +34,10 @@ def test_overrides_win(tmp_path: Path) -> None:
     ('content', 'words'),
     [
         ({'robot': 3}, ['robot is not known', 'robots']),
-        ({'lidar': {'beam': 3}}, ['lidar.beam is not known', 'beams']),
-        ({'lidar': 3}, ['lidar: 3', 'keys and values']),
+        ({'simulator': {'beam': 3}}, ['simulator.beam is not known', 'beams']),
+        ({'simulator': {'beams': '3'}}, ["simulator.beams: '3'", 'int']),
+        ({'simulator': {'beams': 0}}, ['simulator.beams: 0', '1 ..']),
+        ({'simulator': 3}, ['simulator: 3', 'dict']),
         ({'steps': 'many'}, ["steps: 'many'", 'expected int']),
         ({'steps': True}, ['steps: True', 'expected int']),
         ({'period': -1}, ['period: -1.0', 'above 0']),
@@ -43,9 +45,9 @@ def test_overrides_win(tmp_path: Path) -> None:
         ({'robots': ['a', 'a']}, ["['a', 'a']", 'different']),
         ({'robots': ['1a']}, ["'1a'", 'ROS name']),
         ({'robots': 'five'}, ["'five'", 'number or a list']),
-        ({'radio': {'loss': 1.0}}, ['radio.loss', '1.0']),
+        ({'simulator': {'radio_loss': 1.5}}, ['simulator.radio_loss: 1.5', '0 .. 1']),
         ({'encoding': 'int4'}, ["'int4'", 'int8 or float64']),
-        ({'seed': -1}, ['seed: -1']),
+        ({'seed': -1}, ['seed: -1', '0 ..']),
     ],
 )
 def test_mistakes_are_named(content: dict[str, object], words: list[str]) -> None:
@@ -63,7 +65,7 @@ def test_a_file_that_is_no_description(tmp_path: Path, text: str) -> None:
 
 
 def test_every_node_gets_its_parameters() -> None:
-    swarm = from_mapping({'robots': ['a', 'b'], 'radio': {'loss': 0.1}})
+    swarm = from_mapping({'robots': ['a', 'b'], 'simulator': {'radio_loss': 0.1}})
     assert swarm.simulator_parameters()['robots'] == ['a', 'b']
     assert swarm.simulator_parameters()['radio_loss'] == 0.1
     assert swarm.robot_parameters('b')['robot'] == 'b'

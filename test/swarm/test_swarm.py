@@ -1,4 +1,4 @@
-"""A short swarm end to end: real nodes in separate processes over DDS, as `delama swarm` runs it."""
+"""A short swarm end to end: nodes in processes of their own over DDS, as `delama swarm` runs it."""
 
 import json
 import signal

@@ -1,0 +1,107 @@
+"""What robots say to each other over ROS 2: shared topics, who may be heard, bytes, clock skew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
+
+from delama_ros.core.messages import Message, Params
+from delama_ros.msg import DualVar, Links, ModelParams
+from delama_ros.nodes.maps import LATCHED
+from delama_ros.nodes.poses import seconds
+from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, params_from_ros, params_to_ros
+from delama_ros.transport.codec import Encoding
+
+# Deep enough for all rounds of a step from twenty neighbours.
+QOS = QoSProfile(
+    history=HistoryPolicy.KEEP_LAST, depth=500, reliability=ReliabilityPolicy.RELIABLE
+)
+
+
+class Exchange:
+    """Sends the agent's messages and hands in the neighbours'."""
+
+    def __init__(
+        self,
+        node: Node,
+        robot: str,
+        options: Mapping[str, Any],
+        *,
+        heard: Callable[[Message], None],
+        refused: Callable[[str, str], None],
+        linked: Callable[[set[str]], None],
+    ) -> None:
+        """Open the topics; `linked` is called with whom a simulated radio lets the robot hear."""
+        if options['encoding'].upper() not in Encoding.__members__:
+            raise ValueError(f'encoding is {options["encoding"]!r}, expected int8 or float64')
+        self._encoding = Encoding[options['encoding'].upper()]
+        self._node = node
+        self._robot = robot
+        self._frame = options['map_frame']
+        self._heard = heard
+        self._refused = refused
+        self._linked = linked
+        self._links: set[str] | None = None
+        self._senders: set[str] = set()
+        self.sent = 0  # bytes, serialised
+        self.last = time.monotonic()  # arrival of the newest message
+        self.skew: dict[str, float] = {}  # s that a neighbour's stamps are behind our clock
+        swarm = options['swarm']
+        self._duals = node.create_publisher(DualVar, f'{swarm}/dual', QOS)
+        self._params = node.create_publisher(ModelParams, f'{swarm}/params', QOS)
+        self._subscriptions = [
+            node.create_subscription(DualVar, f'{swarm}/dual', self._on_message, QOS),
+            node.create_subscription(ModelParams, f'{swarm}/params', self._on_message, QOS),
+            node.create_subscription(Links, f'{swarm}/links', self._on_links, LATCHED),
+        ]
+
+    def close(self) -> None:
+        """Close the topics."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        for publisher in (self._duals, self._params):
+            self._node.destroy_publisher(publisher)
+
+    @property
+    def neighbours(self) -> set[str]:
+        """Robots that can be heard, or have been."""
+        return self._senders if self._links is None else self._links
+
+    def send(self, message: Message) -> None:
+        """Say something to all who hear it."""
+        if isinstance(message, Params):
+            out, publisher = params_to_ros(message, self._encoding), self._params
+        else:
+            out, publisher = dual_to_ros(message), self._duals
+        out.header.stamp = self._node.get_clock().now().to_msg()
+        out.header.frame_id = self._frame
+        self.sent += len(serialize_message(out))
+        publisher.publish(out)
+
+    def _on_links(self, message: Links) -> None:
+        if self._robot in message.robots:
+            row = message.robots.index(self._robot) * len(message.robots)
+            names = zip(message.robots, message.hears[row:], strict=False)
+            self._links = {name for name, hears in names if hears} - {self._robot}
+            self._linked(self._links)
+
+    def _on_message(self, message: DualVar | ModelParams) -> None:
+        sender = message.robot
+        if sender == self._robot or (self._links is not None and sender not in self._links):
+            return
+        self.last = time.monotonic()
+        self._senders.add(sender)
+        now = self._node.get_clock().now().nanoseconds * 1e-9
+        self.skew[sender] = now - seconds(message.header.stamp)
+        read = dual_from_ros if isinstance(message, DualVar) else params_from_ros
+        try:
+            content: Message = read(message)
+        except ValueError as error:
+            self._refused(sender, f'malformed: {error}')
+            return
+        self._heard(content)

@@ -1,0 +1,182 @@
+"""Drives one robot in time: steps cut by the clock, rounds with deadlines, peers that come and go.
+
+No ROS, no threads: whoever owns a Driver hands in scans and messages and looks at `wakes_at`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+
+from delama_ros.core.messages import Message
+from delama_ros.mapping.evidence import Scan
+from delama_ros.mapping.mapper import Mapper
+from delama_sim.grid import Pose
+
+# A neighbour silent for so many steps is no longer waited for, until it is heard again.
+SILENT_STEPS = 2
+# Without scans a step begins this share of a period late: nobody waits for a blind robot longer.
+GRACE = 0.25
+
+
+@dataclass
+class Report:
+    """What one step was like."""
+
+    step: int
+    weights: dict[str, float]  # neighbour → share in the collaboration graph
+    neighbours: int  # that were expected
+    complete: int  # rounds in which all answered
+    incomplete: int  # rounds closed by the deadline
+    seconds: float  # of wall time from the first message to the end
+
+
+@dataclass
+class Counts:
+    """What has happened since the start."""
+
+    scans: int = 0
+    steps: int = 0
+    skipped_steps: int = 0
+    heard: Counter[str] = field(default_factory=Counter)  # messages, by sender
+    refused: Counter[str] = field(default_factory=Counter)  # messages, by reason
+
+
+class Driver:
+    """One robot's mapper, its clock and its neighbours."""
+
+    def __init__(
+        self,
+        mapper: Mapper,
+        *,
+        period: float,
+        deadline: float,
+        steps: int = 0,
+        send: Callable[[Message], None],
+        finished: Callable[[Report], None],
+        wall: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Create; period in s of the common clock, deadline in s of `wall`, 0 steps: no end."""
+        self.mapper = mapper
+        self.links: set[str] | None = None  # who can be heard, if somebody knows; else who was
+        self.counts = Counts()
+        self._period = period
+        self._deadline = deadline
+        self._limit = steps
+        self._send = send
+        self._finished = finished
+        self._wall = wall
+        self._step = 0
+        self._neighbours: set[str] = set()
+        self._heard_now: set[str] = set()
+        self._silent: Counter[str] = Counter()  # steps in a row
+        self._began = 0.0
+        self._rounds = (0, 0)
+        self._wakes_at: float | None = None
+
+    @property
+    def step(self) -> int:
+        """The step in progress, or the last one done; 0 before the first."""
+        return self._step
+
+    @property
+    def wakes_at(self) -> float | None:
+        """Wall time at which `wake` must be called if nothing else happens; None: never."""
+        return self._wakes_at
+
+    def add_scan(
+        self, stamp: float, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None
+    ) -> None:
+        """Learn from a scan; one beyond the end of a step begins it, as no earlier one can follow.
+
+        Step t takes the scans with stamps up to t · period.
+        """
+        self._begin(int(stamp / self._period - 1e-9))
+        self.mapper.add_scan(scan, pose, peers)
+        self.counts.scans += 1
+
+    def tick(self, now: float) -> None:
+        """Let the common clock be `now`: a step begins even if no scans come."""
+        self._begin(int(now / self._period - GRACE))
+
+    def add_message(self, message: Message) -> str | None:
+        """Take a neighbour's message; returns why it was refused, if it was."""
+        refusal = self.mapper.agent.receive(message)
+        if message.robot != self.mapper.agent.name:
+            # Even a refused sender is there: who has lost touch with the steps comes back this way.
+            self._silent.pop(message.robot, None)
+        if refusal:
+            self.counts.refused[refusal.partition(':')[0]] += 1
+            return refusal
+        self.counts.heard[message.robot] += 1
+        self._heard_now.add(message.robot)
+        self._go_on()
+        return None
+
+    def wake(self) -> None:
+        """Close the round if its deadline has passed."""
+        if self._wakes_at is not None and self._wall() >= self._wakes_at:
+            self._advance()
+            self._go_on()
+
+    def restart(self) -> None:
+        """Begin counting steps anew, as after a jump of the clock; what was learned stays."""
+        self._wakes_at = None
+        self._step = 0
+        self._neighbours = set()
+        self.mapper.agent.rewind()
+
+    def _begin(self, due: int) -> None:
+        if due < self._step - 1:
+            self.restart()
+        if due <= self._step or (self._limit and self.counts.steps >= self._limit):
+            return
+        if self._wakes_at is not None:  # the last step did not end in time
+            while self._wakes_at is not None:
+                self._advance()
+        self.counts.skipped_steps += due - self._step - 1 if self._step else 0
+        self._step = due
+        self.counts.steps += 1
+        known = self.links if self.links is not None else set(self.counts.heard)
+        self._neighbours = {name for name in known if self._silent[name] < SILENT_STEPS}
+        self._heard_now = set()
+        agent = self.mapper.agent
+        self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
+        self._began = self._wall()
+        self._wakes_at = self._began + self._deadline
+        for message in self.mapper.begin(due, self._neighbours):
+            self._send(message)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._wakes_at is not None and self.mapper.agent.ready:
+            self._advance()
+
+    def _advance(self) -> None:
+        agent = self.mapper.agent
+        for message in agent.advance():
+            self._send(message)
+        self._wakes_at = self._wall() + self._deadline
+        if agent.done:
+            self._finish()
+
+    def _finish(self) -> None:
+        self._wakes_at = None
+        for name in self._neighbours:
+            self._silent[name] = 0 if name in self._heard_now else self._silent[name] + 1
+        agent = self.mapper.agent
+        complete, incomplete = self._rounds
+        self._finished(
+            Report(
+                step=self._step,
+                weights=dict(agent.weights),
+                neighbours=len(self._neighbours),
+                complete=agent.complete_rounds - complete,
+                incomplete=agent.incomplete_rounds - incomplete,
+                seconds=self._wall() - self._began,
+            )
+        )
