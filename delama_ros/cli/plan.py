@@ -119,7 +119,7 @@ def draw(occupancy: OccupancyMap, columns: int = COLUMNS) -> str:
     rows, cols = (-(-n // (step * k)) * step * k for n, k in zip(solid.shape, (2, 1), strict=True))
     padded = np.zeros((rows, cols), np.bool_)
     padded[: solid.shape[0], : solid.shape[1]] = solid
-    small = padded.reshape(rows // step, step, cols // step, step).mean((1, 3)) >= 0.4
+    small = padded.reshape(rows // step, step, cols // step, step).mean((1, 3)) >= 0.2
     lines = (
         ''.join(BLOCKS[int(a), int(b)] for a, b in zip(upper, lower, strict=True))
         for upper, lower in zip(small[::2], small[1::2], strict=True)

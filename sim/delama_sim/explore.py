@@ -50,9 +50,7 @@ class Explorer:
 
     def next_leg(self) -> Floats:
         """Way (n, 2) in world metres from where the last leg ended; n = 1 if there is no other."""
-        leg = self._planner.route(
-            self._at, self._unseen, cost=self._cost, least=LEAST_LEG
-        )
+        leg = self._planner.route(self._at, self._unseen, cost=self._cost, least=LEAST_LEG)
         if len(leg) < 2:  # all seen: forget, and patrol
             self._unseen = self._planner.drivable.copy()
             self._look(self._at[None])

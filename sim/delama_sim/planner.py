@@ -181,9 +181,7 @@ class Planner:
         cells = _route(field, self.drivable, targets, row * cols + col, least / self.pitch)
         if len(cells) < 2:
             return here[None]
-        knots = np.concatenate(
-            [self.map.to_grid(here)[None], _centres(cells, cols) * self._stride]
-        )
+        knots = np.concatenate([self.map.to_grid(here)[None], _centres(cells, cols) * self._stride])
         points = _resampled(knots, self._stride / 2)
         _smooth(points, self._clearance, self._need, smoothing)
         return self.map.to_world(points)

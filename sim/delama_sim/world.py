@@ -176,9 +176,7 @@ class World:
     def travel(self, metres: float) -> None:
         """Move every robot that far along its path; time passes as long as the slowest takes."""
         now = self._robot_times()
-        after = np.array(
-            [d.time_after(t, metres) for d, t in zip(self._drives, now, strict=True)]
-        )
+        after = np.array([d.time_after(t, metres) for d, t in zip(self._drives, now, strict=True)])
         slowest = round(float((after - now).max()) * NANO)
         self.time += slowest
         self._ahead = np.round(after * NANO).astype(np.int64) - self.time

@@ -49,7 +49,7 @@ def test_reducing_keeps_wall_thickness_and_extent():
     small = OccupancyMap(cells, 0.01, (1.0, 2.0, 0.0)).reduced_to(0.05)
     assert small.shape == (21, 42)
     assert small.origin == (1.0, 2.0, 0.0)
-    assert (small.solid.sum(1) * 0.05 == pytest.approx(0.2))
+    assert small.solid.sum(1) * 0.05 == pytest.approx(0.2)
     assert (small.cells[:, 41] == UNKNOWN).all()
     assert small.reduced_to(0.02) is small
 

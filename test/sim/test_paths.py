@@ -69,8 +69,9 @@ def test_exploration_is_free_smooth_different_and_repeatable(planner):
 
 
 def test_exploration_sees_the_whole_flat(planner):
-    path = Explorer(planner, planner.random_point(np.random.default_rng(2)),
-                    np.random.default_rng(2)).path(60.0)
+    path = Explorer(
+        planner, planner.random_point(np.random.default_rng(2)), np.random.default_rng(2)
+    ).path(60.0)
     angles = np.linspace(0, 2 * math.pi, 180)
     seen = np.zeros(planner.map.shape, np.bool_)
     stops = path[::10]
@@ -85,7 +86,7 @@ def test_exploration_sees_the_whole_flat(planner):
 
 def test_no_room_at_all_is_said():
     tight = OccupancyMap(np.full((30, 30), OCCUPIED, np.int8), 0.05)
-    with pytest.raises(PlanError, match='no place for a robot of radius 0.11 m'):
+    with pytest.raises(PlanError, match=r'no place for a robot of radius 0\.11 m'):
         Planner(tight, RADIUS)
     planner = Planner(generate(7).map, RADIUS)
     with pytest.raises(PlanError, match='no robot can drive from'):
@@ -96,8 +97,9 @@ def test_a_closet_keeps_its_robot_busy_or_still():
     cells = np.full((30, 30), OCCUPIED, np.int8)
     cells[10:20, 10:20] = FREE
     planner = Planner(OccupancyMap(cells, 0.05), RADIUS)
-    path = Explorer(planner, planner.random_point(np.random.default_rng(0)),
-                    np.random.default_rng(0)).path(3.0)
+    path = Explorer(
+        planner, planner.random_point(np.random.default_rng(0)), np.random.default_rng(0)
+    ).path(3.0)
     assert not touches(planner.map, path, RADIUS)
 
 
@@ -150,8 +152,9 @@ def test_waypoints_in_metres(tmp_path):
 
 def test_speed_turn_rate_and_acceleration_are_limited(planner):
     body = Body(speed=0.4, turn_rate=1.2, acceleration=0.5)
-    path = Explorer(planner, planner.random_point(np.random.default_rng(8)),
-                    np.random.default_rng(8)).path(30.0)
+    path = Explorer(
+        planner, planner.random_point(np.random.default_rng(8)), np.random.default_rng(8)
+    ).path(30.0)
     times, poses = timed(path, 1.0, body)
     assert (np.diff(times) > 0).all()
     grid = np.arange(0, times[-1], 0.02)

@@ -20,7 +20,8 @@ def mask(folder, classes, name='7.png'):
 def test_masks_are_the_maps_made_from_them(data_dir):
     folder = data_dir / 'cubicasa5k'
     for name in ('1', '13', '728'):
-        seen, wanted = load(folder / 'seg' / f'{name}.png'), load(folder / 'rosmap' / f'{name}.yaml')
+        seen = load(folder / 'seg' / f'{name}.png')
+        wanted = load(folder / 'rosmap' / f'{name}.yaml')
         assert (seen.map.cells == wanted.map.cells).mean() > 0.998
         assert seen.doors is not None
         centres = np.array([door.mean(0) for door in seen.doors])

@@ -75,7 +75,8 @@ def test_the_seed_decides():
 
 
 @pytest.mark.parametrize(
-    'arguments', [{'range': 0}, {'loss': 1.2}, {'wall': -1}, {'delay': math.nan}, {'fading_time': 0}]
+    'arguments',
+    [{'range': 0}, {'loss': 1.2}, {'wall': -1}, {'delay': math.nan}, {'fading_time': 0}],
 )
 def test_impossible_radios_are_refused(arguments):
     with pytest.raises(ValueError, match=next(iter(arguments))):

@@ -114,7 +114,10 @@ def test_hidden_floors_count_and_composed_ones_do_not(tmp_path):
         ('<svg><g class="Model"', 'not well-formed XML'),
         (svg(''), 'no floor'),
         (svg(floor(SPACE)), 'no walls'),
-        (svg(floor(WALL.format(inside='') + '<g class="Wall"/>')), 'Floor-1, Wall 2 has no polygon'),
+        (
+            svg(floor(WALL.format(inside='') + '<g class="Wall"/>')),
+            'Floor-1, Wall 2 has no polygon',
+        ),
         (svg(floor('<g class="Space"><polygon/></g>')), 'Floor-1, Space 1 has no points'),
         (
             svg(floor(WALL.format(inside='<g class="Door"><polygon points="1,2 3"/></g>'))),

@@ -98,9 +98,7 @@ def _around_hall(whole: Rect, rng: Rng, walls: Walls) -> list[Rect]:
     return [hall, *sides, *rooms]
 
 
-def _notch(
-    rooms: list[Rect], hubs: set[int], whole: Rect, rng: Rng
-) -> tuple[list[Rect], set[int]]:
+def _notch(rooms: list[Rect], hubs: set[int], whole: Rect, rng: Rng) -> tuple[list[Rect], set[int]]:
     """Leave out corner rooms now and then, so that outlines are not all rectangles."""
     keep = list(range(len(rooms)))
     for x, y in ((whole.x0, whole.y0), (whole.x1, whole.y0), (whole.x0, whole.y1)):

@@ -179,9 +179,7 @@ def connect(layout: Layout, rng: Rng, *, open_share: float, loop_share: float) -
     return len(set(group)) == 1
 
 
-def _open(
-    layout: Layout, pair: tuple[int, int], wall: Rect, rng: Rng, open_share: float
-) -> None:
+def _open(layout: Layout, pair: tuple[int, int], wall: Rect, rng: Rng, open_share: float) -> None:
     a, b = layout.rooms[pair[0]], layout.rooms[pair[1]]
     along_x = a.y1 <= b.y0 or b.y1 <= a.y0
     length = wall.width if along_x else wall.height
