@@ -19,6 +19,8 @@ from delama_sim.grid import Pose
 
 # A neighbour silent for so many steps is no longer waited for, until it is heard again.
 SILENT_STEPS = 2
+# Refusals of robots that are sound but not in step with us: they will be neighbours next time.
+OUT_OF_STEP = ('unknown robot', 'past step', 'future step')
 # Without scans a step begins this share of a period late: nobody waits for a blind robot longer.
 GRACE = 0.25
 
@@ -73,6 +75,7 @@ class Driver:
         self._step = 0
         self._neighbours: set[str] = set()
         self._heard_now: set[str] = set()
+        self._present: set[str] = set()  # robots with our model that have ever been heard
         self._silent: Counter[str] = Counter()  # steps in a row
         self._began = 0.0
         self._rounds = (0, 0)
@@ -106,11 +109,12 @@ class Driver:
     def add_message(self, message: Message) -> str | None:
         """Take a neighbour's message; returns why it was refused, if it was."""
         refusal = self.mapper.agent.receive(message)
-        if message.robot != self.mapper.agent.name:
-            # Even a refused sender is there: who has lost touch with the steps comes back this way.
+        reason = refusal.partition(':')[0] if refusal else ''
+        if not refusal or reason in OUT_OF_STEP:
+            self._present.add(message.robot)
             self._silent.pop(message.robot, None)
         if refusal:
-            self.counts.refused[refusal.partition(':')[0]] += 1
+            self.counts.refused[reason] += 1
             return refusal
         self.counts.heard[message.robot] += 1
         self._heard_now.add(message.robot)
@@ -141,7 +145,7 @@ class Driver:
         self.counts.skipped_steps += due - self._step - 1 if self._step else 0
         self._step = due
         self.counts.steps += 1
-        known = self.links if self.links is not None else set(self.counts.heard)
+        known = self.links if self.links is not None else self._present
         self._neighbours = {name for name in known if self._silent[name] < SILENT_STEPS}
         self._heard_now = set()
         agent = self.mapper.agent
