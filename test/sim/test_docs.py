@@ -1,0 +1,16 @@
+from pathlib import Path
+
+from delama_ros.nodes.simulator_options import OPTIONS
+
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
+
+
+def test_every_parameter_is_in_the_table():
+    text = (DOCS / 'simulator.md').read_text()
+    for name, option in OPTIONS.items():
+        assert f'| `{name}` |' in text
+        assert option.text in text, name
+
+
+def test_the_contact_sheet_is_small():
+    assert (DOCS / 'images' / 'plans.png').stat().st_size < 300_000
