@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from delama_sim.map_file import write_whole
 
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.tiles import TileModel
+from delama_sim.map_file import write_whole
 
 FORMAT = 'delama mapping 1'
 
@@ -45,6 +45,7 @@ class Checkpoint:
         return {
             'settings': asdict(self.settings),
             'weights': self.model.weights.tolist(),
+            'targets': self.model.targets.tolist(),
             'bias': self.model.bias,
             'resolution': self.model.resolution,
         }
@@ -62,5 +63,11 @@ def load(path: str | Path) -> Checkpoint:
         raise ValueError(f'{path}: is not a mapping checkpoint: {error}') from None
     if header.get('format') != FORMAT:
         raise ValueError(f'{path}: format is {header.get("format")!r}, expected {FORMAT!r}')
-    model = TileModel(table, np.array(header['weights']), header['bias'], header['resolution'])
+    model = TileModel(
+        table,
+        np.array(header['weights']),
+        np.array(header['targets']),
+        header['bias'],
+        header['resolution'],
+    )
     return Checkpoint(model, Settings(**header['settings']), header['made'])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+
 from delama_sim.compiled import compiled
 from delama_sim.grid import Pose
 

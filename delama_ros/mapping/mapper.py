@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy.typing as npt
-from delama_sim.grid import OccupancyMap, Pose
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message
 from delama_ros.mapping.evidence import Keys, Marks, Scan, count_evidence, scan_evidence
 from delama_ros.mapping.tiles import TileModel
+from delama_sim.grid import OccupancyMap, Pose
 
 
 class Mapper:

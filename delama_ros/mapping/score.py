@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from delama_sim.grid import UNKNOWN, OccupancyMap
 from delama_sim.truth import SurfaceTruth
 

@@ -6,21 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from delama_sim.grid import UNKNOWN, OccupancyMap
 
 from delama_ros.mapping.evidence import KINDS, Floats, Keys
+from delama_sim.grid import UNKNOWN, OccupancyMap
 
 
 @dataclass(frozen=True, eq=False)
 class TileModel:
     """logit p(occupied) of a cell = bias + θᵀφ(cell), with θ of its tile and φ from the table.
 
-    The table, the weights of the kinds of evidence and the bias are meta-learned and the same for
-    all robots and tiles; only θ crosses the air.
+    The logistic loss at θ = 0 is a least-squares problem (eq. 9-11): evidence of a kind says, with
+    a weight, how far a cell's logit is from the bias. Table, weights, targets and bias are
+    meta-learned and the same for all robots and tiles; only θ crosses the air.
     """
 
     table: Floats  # (K, S, S), indexed [feature, y, x]
     weights: Floats  # (KINDS,), > 0: how much one scan's evidence of a kind counts
+    targets: Floats  # (KINDS,): deviation of the logit from the bias that a kind speaks for
     bias: float
     resolution: float = 0.05  # m per cell
 
@@ -29,6 +31,8 @@ class TileModel:
             raise ValueError(f'table has shape {self.table.shape}, expected (K, S, S)')
         if self.weights.shape != (KINDS,) or not (self.weights > 0).all():
             raise ValueError(f'evidence weights are {self.weights}, expected {KINDS} above 0')
+        if self.targets.shape != (KINDS,) or not np.isfinite(self.targets).all():
+            raise ValueError(f'evidence targets are {self.targets}, expected {KINDS} numbers')
 
     @property
     def cells(self) -> int:
@@ -36,17 +40,11 @@ class TileModel:
         return int(self.table.shape[1])
 
     def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
-        """Hessian (n, K, K) and negative gradient (n, K, 1) of the logistic loss at θ = 0.
-
-        counts: (n, KINDS, S, S). All cells of one kind share a label (0 for passed, else 1), and
-        at θ = 0 one probability, so sums over cells suffice (eq. 9-12 with α = 0).
-        """
+        """H (n, K, K) and r = −g (n, K, 1) of the loss at θ = 0, for counts (n, KINDS, S, S)."""
         features = self.table.reshape(len(self.table), -1)  # (K, S²)
-        prior = 1.0 / (1.0 + np.exp(-self.bias))
-        labels = np.array([0.0, 1.0, 1.0, 1.0, 1.0])
         flat = counts.reshape(len(counts), KINDS, -1).astype(np.float64)
-        curvature = prior * (1.0 - prior) * np.einsum('e,nes->ns', self.weights, flat)
-        slope = np.einsum('e,nes->ns', self.weights * (labels - prior), flat)
+        curvature = np.einsum('e,nes->ns', self.weights, flat)
+        slope = np.einsum('e,nes->ns', self.weights * self.targets, flat)
         hessian = (features * curvature[:, None, :]) @ features.T
         return hessian, (slope @ features.T)[..., None]
 

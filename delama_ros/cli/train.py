@@ -1,0 +1,101 @@
+"""`delama train`: learn the features and coefficients that a swarm shares."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from delama_ros.cli.errors import UserError
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the `train` subcommand."""
+    parser = subparsers.add_parser(
+        'train',
+        help='meta-train the model a swarm shares',
+        description='Meta-train a model. Stopped with Ctrl-C, the same command goes on where it '
+        'was; the checkpoint always holds the model that validated best.',
+        epilog='examples:\n'
+        '  delama train mapping\n'
+        '  delama train mapping --features 16 --out small.npz\n'
+        '  delama train mapping --plans maps/ --validation generated:5000-5024\n'
+        '  delama train mapping --config config/train_mapping.yaml --out mapping.npz',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('task', choices=['mapping'], help='what to learn')
+    parser.add_argument('--config', metavar='FILE', help='YAML file with the settings of the run')
+    parser.add_argument('--plans', metavar='PLANS', help='folder or generated:A-B to train on')
+    parser.add_argument('--validation', metavar='PLANS', help='folder or generated:A-B to check on')
+    parser.add_argument('--features', type=int, metavar='K', help='numbers per tile')
+    parser.add_argument('--seed', type=int, help='of all random choices')
+    parser.add_argument(
+        '--out', metavar='FILE', default='runs/mapping.npz', help='checkpoint (default %(default)s)'
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Train and write the checkpoint."""
+    try:
+        import torch
+    except ImportError:
+        raise UserError('training needs torch: pip install "delama_ros[train]"') from None
+    from delama_ros.mapping.default import SETTINGS
+    from delama_ros.mapping.trainer import Trainer, episodes
+
+    torch.set_num_threads(1)
+    config = _config(args)
+    out = Path(args.out)
+    if out.suffix != '.npz':
+        raise UserError(f'--out is {out}, expected a name that ends in .npz')
+    out.parent.mkdir(parents=True, exist_ok=True)
+    state = out.with_suffix('.state')
+    began = time.monotonic()
+    try:
+        training = episodes(config, config.plans, noisy=True)
+        validation = episodes(config, config.validation, noisy=False)
+        settings = replace(SETTINGS, update_rounds=config.rounds)
+        trainer = Trainer(config, settings, training, validation)
+        print(
+            f'{len(training)} plans to train on, {len(validation)} to validate on, '
+            f'{time.monotonic() - began:.0f} s'
+        )
+        if state.exists():
+            trainer.restore(state)
+            print(f'going on at {trainer.progress.stage} {trainer.progress.iteration}')
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    made = {'command': shlex.join(['delama', *sys.argv[1:]])}
+
+    def save(trainer: Trainer) -> None:
+        trainer.checkpoint(made).save(out)
+        trainer.save_state(state)
+
+    trainer.run(save)
+    save(trainer)
+    state.unlink()
+    print(f'{out}: {out.stat().st_size / 1000:.0f} kB after {time.monotonic() - began:.0f} s')
+    return 0
+
+
+def _config(args: argparse.Namespace) -> Any:
+    from delama_ros.mapping.trainer import Config
+
+    values: dict[str, Any] = {}
+    try:
+        if args.config:
+            values = yaml.safe_load(Path(args.config).read_text(encoding='utf-8'))
+        given = ('plans', 'validation', 'features', 'seed')
+        values |= {name: getattr(args, name) for name in given if getattr(args, name) is not None}
+        return Config.of(values)
+    except OSError as error:
+        raise UserError(f'{args.config}: cannot be read: {error.strerror}') from None
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise UserError(f'{args.config or "settings"}: {error}') from None

@@ -1,0 +1,148 @@
+"""Episodes of mapping for training and evaluation: what five robots saw of one plan, per tile."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from delama_ros.mapping.evidence import KINDS, Keys, Marks, Scan, scan_evidence
+from delama_sim.grid import Bools, Floats, OccupancyMap
+from delama_sim.plans import find, load
+from delama_sim.protocol import MappingRun, mapping_run, prepare
+from delama_sim.truth import surface_truth
+
+CELLS = 24  # along a tile's edge
+RESOLUTION = 0.05  # m
+LARGEST = 15.0  # m, longest side of the plans of the protocol
+TEST_SHARE = 0.3
+TURN = math.radians(0.6) / 0.05  # rad of heading error per m of position error
+
+Indices = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """Evidence of one run on the n tiles that any robot touched, m entries of scan and tile."""
+
+    keys: Keys  # (n, 2)
+    step: Indices  # (m,), from 0
+    robot: Indices  # (m,)
+    tile: Indices  # (m,), index into keys
+    marks: Marks  # (m, S, S)
+    truth: Bools  # (n, S, S): surfaces, on the model's cells
+    missed: int  # surface cells in no tile
+    shape: tuple[int, int]  # steps, robots
+
+    def counts(self, after: int, steps: int) -> npt.NDArray[np.float32]:
+        """Count scans per kind in steps after <= t < steps, (robots, n, KINDS, S, S)."""
+        out = np.zeros((self.shape[1], len(self.keys), KINDS, *self.marks.shape[1:]), np.float32)
+        use = (self.step >= after) & (self.step < steps)
+        bits = np.arange(KINDS, dtype=np.uint8)[:, None, None]
+        for i, n, marks in zip(self.robot[use], self.tile[use], self.marks[use], strict=True):
+            out[i, n] += marks >> bits & 1
+        return out
+
+
+def scan_of(run: MappingRun, step: int, robot: int) -> Scan:
+    """Return one scan of a run."""
+    increment = float(run.angles[1] - run.angles[0])
+    ranges = run.ranges[step, robot].astype(np.float64)
+    return Scan(ranges, float(run.angles[0]), increment, 0.05, run.range_max)
+
+
+def noisy_poses(run: MappingRun, noise: float, seed: int) -> Floats:
+    """Return the poses (T, N, 3) with independent errors; noise in m, headings in proportion."""
+    rng = np.random.default_rng([seed, 0x9015E])
+    errors = rng.normal(size=run.poses.shape) * noise * np.array([1.0, 1.0, TURN])
+    noisy: Floats = run.poses + errors
+    return noisy
+
+
+def record(run: MappingRun, poses: Floats, shift: tuple[float, float] = (0.0, 0.0)) -> Episode:
+    """Cut a run into tiles, with the plan shifted by a whole number of cells in the frame.
+
+    poses: (T, N, 3), where the robots believe their LiDARs to be.
+    """
+    steps, robots = run.poses.shape[:2]
+    parts = []
+    for t in range(steps):
+        for i in range(robots):
+            x, y, yaw = poses[t, i]
+            keys, marks = scan_evidence(
+                scan_of(run, t, i),
+                (float(x) + shift[0], float(y) + shift[1], float(yaw)),
+                resolution=RESOLUTION,
+                tile_cells=CELLS,
+            )
+            parts.append((t, i, keys, marks))
+    keys, tile = np.unique(np.concatenate([p[2] for p in parts]), axis=0, return_inverse=True)
+    sizes = [len(p[2]) for p in parts]
+    truth, missed = _truth_on_tiles(run.map, keys, shift)
+    return Episode(
+        keys,
+        np.repeat([p[0] for p in parts], sizes),
+        np.repeat([p[1] for p in parts], sizes),
+        tile.ravel(),
+        np.concatenate([p[3] for p in parts]),
+        truth,
+        missed,
+        (steps, robots),
+    )
+
+
+def _truth_on_tiles(
+    occupancy: OccupancyMap, keys: Keys, shift: tuple[float, float]
+) -> tuple[Bools, int]:
+    truth = surface_truth(occupancy, RESOLUTION)
+    frame = OccupancyMap(truth.occupied.astype(np.int8), truth.resolution, truth.origin)
+    inside = (np.arange(CELLS) + 0.5) * RESOLUTION
+    corners = keys * (CELLS * RESOLUTION) - np.array(shift)  # (n, 2)
+    x = (corners[:, 0, None] + inside)[:, None, :]  # (n, 1, S)
+    y = (corners[:, 1, None] + inside)[:, :, None]
+    values = frame.value_at(np.stack(np.broadcast_arrays(x, y), -1)) == 1
+    return values, int(truth.occupied.sum() - values.sum())
+
+
+def episode(spec: str, seed: int, *, shifted: bool = False, noise: float = 0.0) -> Episode:
+    """Run the protocol on a plan and record it.
+
+    shifted: at a random place among the tiles; noise: standard deviation of positions in m.
+    """
+    run = mapping_run(prepare(load(spec), seed), seed)
+    poses = noisy_poses(run, noise, seed)
+    if not shifted:
+        return record(run, poses)
+    cells = np.random.default_rng([seed, 0x5817]).integers(0, CELLS, 2)
+    return record(run, poses, (float(cells[0]) * RESOLUTION, float(cells[1]) * RESOLUTION))
+
+
+def plan_specs(text: str) -> list[str]:
+    """Return the plans that generated:A-B (B excluded) or a folder stands for.
+
+    Of a folder only plans up to 15 m are taken, as the protocol says.
+    """
+    if text.startswith('generated:'):
+        first, _, last = text.removeprefix('generated:').partition('-')
+        if not (first.isdigit() and last.isdigit() and int(first) < int(last)):
+            raise ValueError(f'plans are {text!r}, expected generated:A-B with A < B')
+        return [f'generated:{seed}' for seed in range(int(first), int(last))]
+    if not Path(text).is_dir():
+        raise ValueError(f'plans are {text!r}, expected a folder or generated:A-B')
+    return [str(file) for file in find(text) if max(load(file).map.size) <= LARGEST]
+
+
+def split(specs: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return training plans and test plans (about 30 %); a hash of the name decides for each."""
+    test = {s for s in specs if _draw(Path(s).stem) < TEST_SHARE}
+    return [s for s in specs if s not in test], [s for s in specs if s in test]
+
+
+def _draw(name: str) -> float:
+    """Return a number in [0, 1) that is always the same for a name."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], 'big') / 2**32

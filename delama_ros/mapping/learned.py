@@ -1,0 +1,136 @@
+"""The mapping model while it is being learned: F_γ on tiles (Algorithm 4), unrolled in torch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import avg_pool2d, softplus
+
+from delama_ros.core import update
+from delama_ros.core.memory import local_solve
+from delama_ros.core.settings import Settings
+from delama_ros.mapping.evidence import Floats
+from delama_ros.mapping.tiles import TileModel
+
+# By kind of evidence: passed, hit, and three depths behind a hit.
+WEIGHTS = (0.2, 0.2, 0.2, 0.2, 0.05)
+TARGETS = (-3.0, 3.0, 4.0, 4.0, 2.0)
+POOL = 2  # cells of the model along a cell of the truth that maps are scored on
+
+
+class LearnedTiles(nn.Module):
+    """Table, evidence weights and targets, bias and coefficients as parameters."""
+
+    def __init__(self, table: Floats, settings: Settings) -> None:
+        """Start from a table (K, S, S) and the settings' coefficients."""
+        super().__init__()
+        self._cells = table.shape[1]
+        self._settings = settings
+        self.table = nn.Parameter(torch.tensor(table.reshape(len(table), -1), dtype=torch.float32))
+        self.weights = nn.Parameter(inverse_softplus(WEIGHTS))
+        self.targets = nn.Parameter(torch.tensor(TARGETS))
+        self.bias = nn.Parameter(torch.tensor(-1.0))
+        self.ridge = nn.Parameter(inverse_softplus(settings.lambda1_local))
+        self.ridge_coupled = nn.Parameter(inverse_softplus(settings.lambda1_coupled))
+        self.coupling = nn.Parameter(inverse_softplus(settings.lambda2))
+        self.momentum = nn.Parameter(torch.logit(torch.tensor(settings.momentum or 0.25)))
+
+    def statistics(self, counts: Tensor) -> tuple[Tensor, Tensor]:
+        """H (..., K, K) and r (..., K, 1) of counts (..., KINDS, S, S), as TileModel has them."""
+        flat = counts.flatten(-2)
+        weights = softplus(self.weights)
+        curvature = torch.einsum('e,...es->...s', weights, flat)
+        slope = torch.einsum('e,...es->...s', weights * self.targets, flat)
+        hessian = (self.table * curvature[..., None, :]) @ self.table.T
+        return hessian, (slope @ self.table.T)[..., None]
+
+    def alone(self, counts: Tensor) -> Tensor:
+        """θ (n, K, 1) of one memory, a robot's own or that of all together."""
+        theta: Tensor = local_solve(*self.statistics(counts), softplus(self.ridge))
+        return theta
+
+    def together(self, parts: list[Tensor]) -> list[Tensor]:
+        """θ (N, n, K, 1) of all robots after each of some steps, each from what was new in it.
+
+        parts: counts (N, n, KINDS, S, S). All robots are in one building, so the graph is known:
+        each spends its row equally on the others.
+        """
+        settings = self.coefficients()
+        robots = parts[0].shape[0]
+        graph = (1.0 - torch.eye(robots)) / (robots - 1)
+        A, b = (torch.zeros_like(part) for part in self.statistics(parts[0]))
+        correction = torch.zeros_like(b)
+        steps = []
+        for counts in parts:
+            H, r = self.statistics(counts)
+            A, b = A + H, b + r
+            local = local_solve(A, b, settings.lambda1_local)
+            steps.append(update.jacobi(A, b, graph, local + correction, settings))
+            correction = steps[-1] - local
+        return steps
+
+    def probabilities(self, theta: Tensor) -> Tensor:
+        """p(occupied) on the cells that maps are scored on, (..., K, 1) → (n, cells)."""
+        logits = self.bias + theta[..., 0] @ self.table
+        cells = torch.sigmoid(logits).reshape(-1, 1, self._cells, self._cells)
+        return avg_pool2d(cells, POOL).flatten(1)
+
+    def coefficients(self) -> Settings:
+        """Return the settings with tensors for what is learned."""
+        return replace(
+            self._settings,
+            lambda1_local=softplus(self.ridge),
+            lambda1_coupled=softplus(self.ridge_coupled),
+            lambda2=softplus(self.coupling),
+            momentum=torch.sigmoid(self.momentum),
+        )
+
+    def export(self) -> tuple[TileModel, Settings]:
+        """Return what a robot needs, as numbers."""
+        learned = self.coefficients()
+        coupling = float(learned.lambda2)
+        # λ2 and λ3 act on the graph by their ratio only: λ3 follows, so that the graph keeps its
+        # contrast whatever coupling was learned.
+        settings = replace(
+            self._settings,
+            lambda1_local=float(learned.lambda1_local),
+            lambda1_coupled=float(learned.lambda1_coupled),
+            lambda2=coupling,
+            lambda3=coupling,
+            momentum=float(learned.momentum),
+        )
+        table = self.table.detach().double().numpy()
+        return (
+            TileModel(
+                table.reshape(-1, self._cells, self._cells),
+                softplus(self.weights).detach().double().numpy(),
+                self.targets.detach().double().numpy(),
+                float(self.bias),
+            ),
+            settings,
+        )
+
+
+def principal_tiles(truth: Floats, features: int) -> Floats:
+    """Return the first principal components of true tiles (n, S, S): where learning starts."""
+    flat = truth.reshape(len(truth), -1)
+    flat = flat[flat.any(1)]
+    centred = flat - flat.mean(0)
+    vectors = np.linalg.eigh(centred.T @ centred)[1][:, ::-1]
+    scale = np.sqrt(flat.shape[1] / features)
+    table: Floats = (vectors[:, :features].T * scale).reshape(features, *truth.shape[1:])
+    return table
+
+
+def inverse_softplus(value: float | tuple[float, ...]) -> Tensor:
+    """Return x with softplus(x) = value."""
+    return torch.log(torch.expm1(torch.tensor(value, dtype=torch.float32)))
+
+
+def soft_f1(probabilities: Tensor, truth: Tensor, sharpness: float) -> Tensor:
+    """F1 with a smooth step at ½ in place of the threshold."""
+    claimed = torch.sigmoid(sharpness * (probabilities - 0.5))
+    return 2 * (claimed * truth).sum() / (claimed.sum() + truth.sum())
