@@ -26,7 +26,7 @@ from delama_ros.core import update
 from delama_ros.core.backend import factor, solve
 from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, union
 from delama_ros.core.distances import Distance, by_name
-from delama_ros.core.inbox import Inbox, Stage
+from delama_ros.core.inbox import Inbox, Label, Stage
 from delama_ros.core.memory import Memory, local_solve, remember
 from delama_ros.core.messages import Dual, Message, Params, Phase
 from delama_ros.core.relation import Relation, Rows
@@ -109,6 +109,10 @@ class Agent:
     def receive(self, message: Message) -> str | None:
         """Take a message in; returns why it was refused, or None. Never raises on bad input."""
         return self._inbox.put(message)
+
+    def unwanted(self, label: Label) -> str | None:
+        """Return why a message would be refused for its sender, model or step, or None."""
+        return self._inbox.unwanted(label)
 
     @property
     def ready(self) -> bool:

@@ -35,4 +35,5 @@ class Solve(torch.autograd.Function):
 def _two_triangles(L: Tensor, b: Tensor) -> Tensor:
     # torch.cholesky_solve would copy L in every call.
     triangular = torch.linalg.solve_triangular
-    return triangular(L.mT, triangular(L, b, upper=False), upper=True)
+    x: Tensor = triangular(L.mT, triangular(L, b, upper=False), upper=True)
+    return x

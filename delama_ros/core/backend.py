@@ -14,7 +14,7 @@ import numpy as np
 Array: TypeAlias = Any
 Scalar: TypeAlias = Any
 
-PANEL = 16  # rows solved at once; 8 and 32 were slower at K = 32
+PANEL = 16  # most rows solved at once; 8 and 32 were slower at K = 32
 
 
 def is_torch(array: Array) -> bool:
@@ -39,6 +39,16 @@ def eye_like(array: Array, size: int) -> Array:
     return np.eye(size, dtype=array.dtype)
 
 
+def add_diagonal(A: Array, value: Scalar) -> Array:
+    """Return A + value · I for blocks A (..., K, K), value (..., 1) or a number."""
+    if is_torch(A):
+        diagonal = A.diagonal(dim1=-2, dim2=-1) + value
+        return xp(A).diagonal_scatter(A, diagonal, dim1=-2, dim2=-1)
+    out = np.array(A)
+    np.einsum('...kk->...k', out)[...] += value
+    return out
+
+
 def sort(array: Array) -> Array:
     """Sort along the last axis."""
     return array.sort(-1).values if is_torch(array) else np.sort(array, -1)
@@ -49,16 +59,19 @@ class Factor(NamedTuple):
 
     B: Array
     L: Array  # lower Cholesky factors, (..., K, K)
-    panels: list[Array]  # numpy only: inverses of the small triangles on the diagonal of L
+    panels: Array  # numpy only: inverses of the triangles on the diagonal of L, (..., q, P, P)
 
 
 def factor(B: Array) -> Factor:
     """Return the Cholesky factors of blocks B."""
     if is_torch(B):
-        return Factor(B, xp(B).linalg.cholesky(B.detach()), [])
+        return Factor(B, xp(B).linalg.cholesky(B.detach()), None)
     L = np.linalg.cholesky(B)
-    starts = range(0, L.shape[-1], PANEL)
-    return Factor(B, L, [_invert_triangle(L[..., i : i + PANEL, i : i + PANEL]) for i in starts])
+    size = L.shape[-1]
+    panel = next(p for p in range(min(PANEL, size), 0, -1) if size % p == 0)
+    grid = L.reshape(*L.shape[:-2], size // panel, panel, size // panel, panel)
+    triangles = np.ascontiguousarray(np.einsum('...iaib->...iab', grid))
+    return Factor(B, L, _invert_triangles(triangles))
 
 
 def solve(factored: Factor, b: Array) -> Array:
@@ -66,33 +79,34 @@ def solve(factored: Factor, b: Array) -> Array:
     if is_torch(b):
         from delama_ros.core.autograd import Solve
 
-        return Solve.apply(factored.B, factored.L, b)
+        return Solve.apply(factored.B, factored.L, b)  # type: ignore[no-untyped-call]
     return _substitute(factored.L, factored.panels, b)
 
 
-def _substitute(L: Array, panels: list[Array], b: Array) -> Array:
+def _substitute(L: Array, panels: Array, b: Array) -> Array:
     """Forward and backward substitution by panels of rows, vectorised over all blocks.
 
     numpy has no batched triangular solve; row by row it would spend its time between calls.
     """
     x = np.array(b)  # (..., K, C)
-    starts = range(0, L.shape[-1], PANEL)
-    for i, inverse in zip(starts, panels, strict=True):
-        rows = np.s_[..., i : i + PANEL, :]
-        x[rows] = inverse @ (x[rows] - L[..., i : i + PANEL, :i] @ x[..., :i, :])
-    for i, inverse in zip(reversed(starts), reversed(panels), strict=True):
-        rows, below = np.s_[..., i : i + PANEL, :], i + PANEL
+    count, size = panels.shape[-3:-1]
+    for q in range(count):
+        i, below = q * size, (q + 1) * size
+        rest = x[..., i:below, :] - L[..., i:below, :i] @ x[..., :i, :]
+        x[..., i:below, :] = panels[..., q, :, :] @ rest
+    for q in reversed(range(count)):
+        i, below = q * size, (q + 1) * size
         column = np.swapaxes(L[..., below:, i:below], -1, -2)
-        x[rows] = np.swapaxes(inverse, -1, -2) @ (x[rows] - column @ x[..., below:, :])
+        rest = x[..., i:below, :] - column @ x[..., below:, :]
+        x[..., i:below, :] = np.swapaxes(panels[..., q, :, :], -1, -2) @ rest
     return x
 
 
-def _invert_triangle(L: Array) -> Array:
+def _invert_triangles(L: Array) -> Array:
     """Return the inverses of small lower triangles (..., P, P)."""
-    size = L.shape[-1]
     out = np.zeros(L.shape)
-    for k in range(size):
-        out[..., k, :k] = -np.einsum('...j,...jc->...c', L[..., k, :k], out[..., :k, :k])
+    for k in range(L.shape[-1]):
+        out[..., k, :k] = -(L[..., k, None, :k] @ out[..., :k, :k])[..., 0, :]
         out[..., k, k] = 1
         out[..., k, : k + 1] /= L[..., k, k, None]
     return out

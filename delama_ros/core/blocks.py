@@ -29,6 +29,11 @@ def decode(codes: Codes) -> Keys:
     return np.stack((codes >> 32, y), axis=1).astype(np.int32)
 
 
+def increasing(codes: Codes) -> bool:
+    """Tell whether codes are sorted and unique."""
+    return bool((codes[1:] > codes[:-1]).all())
+
+
 @dataclass(frozen=True)
 class Blocks:
     """Values (n, ...) of the blocks with these codes (n,), which are sorted and unique."""
@@ -44,13 +49,15 @@ class Blocks:
     @classmethod
     def of(cls, keys: Keys, values: Floats) -> Blocks:
         """Return the blocks of unique keys given in any order."""
-        codes = encode(keys)
+        codes, values = encode(keys), np.asarray(values, dtype=np.float64)
+        if increasing(codes):  # as every agent sends them
+            return cls(codes, values)
         order = np.argsort(codes, kind='stable')
-        return cls(codes[order], np.asarray(values, dtype=np.float64)[order])
+        return cls(codes[order], values[order])
 
     def on(self, codes: Codes) -> Floats:
         """Return the values lined up with a superset of codes; what is not here is zero."""
-        if np.array_equal(codes, self.codes):
+        if codes is self.codes or np.array_equal(codes, self.codes):
             return self.values
         out = np.zeros((len(codes), *self.values.shape[1:]))
         out[np.searchsorted(codes, self.codes)] = self.values
@@ -60,6 +67,6 @@ class Blocks:
 def union(*sets: Codes) -> Codes:
     """Return all codes of the given sets, sorted; the first set itself if it holds all others."""
     first = sets[0]
-    if all(np.array_equal(first, other) for other in sets[1:]):
+    if all(first is other or np.array_equal(first, other) for other in sets[1:]):
         return first
     return np.unique(np.concatenate(sets))

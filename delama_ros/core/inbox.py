@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from delama_ros.core.messages import LAST_HOP, Dual, Message, Params, Phase, fault
 from delama_ros.core.settings import Settings
 
 # (phase, round, hop); parameters have hop 0.
 Stage: TypeAlias = tuple[int, int, int]
+
+
+class Label(Protocol):
+    """What every message says of itself, packed or not."""
+
+    @property
+    def robot(self) -> str: ...
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> int: ...
 
 
 class Inbox:
@@ -85,25 +98,33 @@ class Inbox:
             found = self._now.get((*stage[:2], LAST_HOP), {}).get(robot)
         return found
 
-    def _fault(self, message: Message) -> str | None:
-        if message.robot == self._name:
+    def unwanted(self, label: Label) -> str | None:
+        """Return why nothing with this label is wanted, whatever it holds, or None."""
+        if label.robot == self._name:
             return 'own message: sent by this robot or by another of the same name'
-        if message.fingerprint != self._fingerprint:
+        if label.fingerprint != self._fingerprint:
             return (
-                f'foreign fingerprint: {message.fingerprint} from {message.robot}, '
+                f'foreign fingerprint: {label.fingerprint} from {label.robot}, '
                 f'expected {self._fingerprint}'
             )
-        return fault(message, self._shape, self._settings) or self._untimely(message)
-
-    def _untimely(self, message: Message) -> str | None:
         if self._step is None:
-            if self._early_step is not None and message.step < self._early_step:
-                return f'past step: {message.step}, {self._early_step} was heard'
-        elif message.step < self._step:
-            return f'past step: {message.step}, now at {self._step}'
-        elif message.step > self._step + 1:
-            return f'future step: {message.step}, now at {self._step}'
-        elif message.step == self._step:
+            if self._early_step is not None and label.step < self._early_step:
+                return f'past step: {label.step}, {self._early_step} was heard'
+        elif label.step < self._step:
+            return f'past step: {label.step}, now at {self._step}'
+        elif label.step > self._step + 1:
+            return f'future step: {label.step}, now at {self._step}'
+        return None
+
+    def _fault(self, message: Message) -> str | None:
+        return (
+            fault(message, self._shape, self._settings)
+            or self.unwanted(message)
+            or self._unexpected(message)
+        )
+
+    def _unexpected(self, message: Message) -> str | None:
+        if message.step == self._step:
             if message.robot not in self._neighbours:
                 return f'unknown robot: {message.robot} is no neighbour in this step'
             if message.robot in self._now.get(_stage(message), {}):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delama_ros.core.backend import Array, Scalar, eye_like, factor, solve, xp
+from delama_ros.core.backend import Array, Scalar, add_diagonal, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -33,13 +33,13 @@ def remember(memory: Memory, H: Array, r: Array, settings: Settings) -> Memory:
 def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
     """Return A and b after each of T steps at once, for H (..., T, N, n, K, K) and r alike."""
     share = _shares(H, H.shape[-5], settings)
-    join = xp(H).einsum
-    return join('ts,...snmkl->...tnmkl', share, H), join('ts,...snmkc->...tnmkc', share, r)
+    A, b = (share @ steps.reshape(*steps.shape[:-4], -1) for steps in (H, r))
+    return A.reshape(H.shape), b.reshape(r.shape)
 
 
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
-    return solve(factor(A + 2 * lambda1 * eye_like(A, A.shape[-1])), b)
+    return solve(factor(add_diagonal(A, 2 * lambda1)), b)
 
 
 def _shares(like: Array, steps: int, settings: Settings) -> Array:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from delama_ros.core.blocks import Floats, Keys, encode
+from delama_ros.core.blocks import Floats, Keys, encode, increasing
 from delama_ros.core.settings import Settings
 
 
@@ -92,11 +92,13 @@ def _params_fault(message: Params, shape: tuple[int, int], settings: Settings) -
         return f'wrong shape: values {message.values.shape}, expected {(count, *shape)}'
     if count > settings.max_entries:
         return f'too large: {count} blocks, expected at most {settings.max_entries}'
-    if not np.isfinite(message.values).all():
+    largest = np.abs(message.values).max() if count else 0.0  # NaN if there is one
+    if not np.isfinite(largest):
         return 'not finite: values hold NaN or infinity'
-    if count and np.abs(message.values).max() > settings.max_value:
-        return f'absurd value: beyond ±{settings.max_value:g}'
-    if len(np.unique(encode(message.keys))) != count:
+    if largest > settings.max_value:
+        return f'absurd value: {largest:g}, expected at most {settings.max_value:g}'
+    codes = encode(message.keys)
+    if not increasing(codes) and len(np.unique(codes)) != count:
         return 'repeated key: blocks must be unique'
     return None
 

@@ -76,7 +76,7 @@ class DeLAMA(nn.Module):
         """Return the settings with the learned coefficients as numbers, for agents."""
         learned = self.coefficients()
         numbers = {name: getattr(learned, name).item() for name in self.raw}
-        return replace(self._settings, **numbers)  # type: ignore[arg-type]
+        return replace(self._settings, **numbers)
 
     def forward(
         self,

@@ -6,7 +6,7 @@ B_i = A_i + (2 λ1 + 4 λ2 D_i) I is factored once per step. Shapes: A (..., N, 
 
 from __future__ import annotations
 
-from delama_ros.core.backend import Array, eye_like, factor, solve, xp
+from delama_ros.core.backend import Array, add_diagonal, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -17,7 +17,7 @@ def ridge(degree: Array, settings: Settings) -> Array:
 
 def system(A: Array, degree: Array, settings: Settings) -> Array:
     """Return B for blocks A (..., n, K, K) and degrees D (...)."""
-    return A + ridge(degree, settings)[..., None, None, None] * eye_like(A, A.shape[-1])
+    return add_diagonal(A, ridge(degree, settings)[..., None, None])
 
 
 def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:

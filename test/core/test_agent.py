@@ -8,12 +8,13 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from delama_ros.core.agent import Agent
 from delama_ros.core.distances import Overlap
 from delama_ros.core.network import DeLAMA
 from delama_ros.core.settings import PAPER, Settings
 from delama_ros.transport.local import LocalTransport
-from torch import nn
 
 K, C, T = 4, 2, 3
 GRAPHS = {
@@ -116,7 +117,9 @@ def test_robots_join_and_leave(variant):
     settings = replace(VARIANTS[variant], accumulate='sum')
     ring = networkx.cycle_graph(6)
     steps = 6
-    present = [[i for i in range(6) if (i != 5 or t >= 2) and (i != 1 or t < 4)] for t in range(steps)]
+    present = [
+        [i for i in range(6) if (i != 5 or t >= 2) and (i != 1 or t < 4)] for t in range(steps)
+    ]
     H, r = statistics(1, 6, 3, steps)
     masks = torch.zeros(steps, 6, 6, dtype=torch.bool)
     for t, there in enumerate(present):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+
 from delama_ros.core.checkpoint import Checkpoint, CheckpointError, load
 from delama_ros.core.settings import Settings
 

@@ -6,9 +6,10 @@ import cvxpy
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings, strategies
+
 from delama_ros.core import graph
 from delama_ros.core.settings import PAPER, Settings
-from hypothesis import given, settings, strategies
 
 EXACT = replace(PAPER, dual_rounds=0, smoothing=0.0)
 
@@ -171,7 +172,7 @@ def test_theorem_2_bound():
         smooth, z_smooth = graph.infer(d, mask, s)
         exact, z_exact = graph.infer(d, mask, replace(s, smoothing=0.0))
         slope = min(
-            graph.smoothed_relu(-(s.lambda2 * d[mask] + z[0]) / (2 * s.lambda3), s.smoothing)[1].min()
+            graph.edge_weights(d[mask], d[mask] >= 0, z[0], s)[1].min()
             for z in (z_smooth, z_exact)
         )
         bound = n * np.sqrt(s.smoothing) / 2 * np.sqrt(1 + 1 / slope**2)
@@ -226,10 +227,11 @@ def test_alone_isolated_and_disconnected(s):
     d, _ = random_case(rng, 5)
     mask = np.zeros((5, 5), bool)
     mask[0, 1] = mask[1, 0] = mask[2, 3] = mask[3, 2] = True  # 4 is isolated
-    W, _ = graph.infer(d, mask, replace(s, dual_rounds=40 if s.dual_rounds else 0))
+    s = replace(s, dual_rounds=40 if s.dual_rounds else 0)
+    W, _ = graph.infer(d, mask, s)
     assert np.isfinite(W).all()
     assert not W[4].any()
-    pair, _ = graph.infer(d[:2, :2], mask[:2, :2], replace(s, dual_rounds=40 if s.dual_rounds else 0))
+    pair, _ = graph.infer(d[:2, :2], mask[:2, :2], s)
     np.testing.assert_allclose(W[:2, :2], pair, atol=1e-9)
     if s.null_edge is None:
         assert W[0, 1] == pytest.approx(1)  # one per agent, each way

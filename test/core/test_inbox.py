@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies
+
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Dual, Params, Phase
 from delama_ros.core.settings import PAPER, Settings
-from hypothesis import given, strategies
 
 SHAPE = (3, 2)
 KEYS = np.array([[0, 0], [4, -1]], dtype=np.int32)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+
 from delama_ros.core.losses import LOSSES, logistic, softmax, squared
 from delama_ros.core.memory import Memory, local_solve, remember, remember_all
 from delama_ros.core.settings import Settings

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch import nn
+
 from delama_ros.core.distances import MinA, Overlap, Paper, pairwise
 from delama_ros.core.memory import local_solve
 from delama_ros.core.network import DeLAMA
 from delama_ros.core.settings import PAPER, Settings
-from torch import nn
 
 B, T, N, S, K = 2, 4, 5, 7, 6
 VARIANTS = [

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+
 from delama_ros.core import update
 from delama_ros.core.settings import Settings
 

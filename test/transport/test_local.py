@@ -5,11 +5,12 @@ from dataclasses import replace
 import networkx
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies
+
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Phase
 from delama_ros.core.settings import PAPER, Settings
 from delama_ros.transport.local import LocalTransport, in_range, partition
-from hypothesis import given, settings, strategies
 
 K = 3
 VARIANTS = [PAPER, replace(PAPER, dual_rounds=0), Settings(), Settings(warm_start=True)]
