@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from delama_ros.core import update
 from delama_ros.core.backend import factor, solve
-from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, union
+from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, among, decode, union
 from delama_ros.core.distances import Distance, by_name
 from delama_ros.core.inbox import Inbox, Label, Stage
 from delama_ros.core.memory import Memory, local_solve, remember
@@ -218,8 +218,7 @@ class Agent:
     def _one_side(self, peer: Blocks) -> float:
         codes = union(self._codes, peer.codes)
         A = Blocks(self._codes, self._memory.A).on(codes)
-        known = np.isin(codes, self._codes, assume_unique=True)
-        peer_known = np.isin(codes, peer.codes, assume_unique=True)
+        known, peer_known = among(codes, self._codes), among(codes, peer.codes)
         d = self._distance.one_side(
             A, self._local.on(codes), peer.on(codes)[None], known, peer_known[None]
         )
@@ -237,7 +236,8 @@ class Agent:
         self.weights = self._relation.weights
         self._expected = frozenset(self.weights)
         self._degree = np.array(sum(self.weights.values()), dtype=np.float64)
-        self._factor = factor(update.system(self._memory.A, self._degree, self.settings))
+        self._ridge = update.ridge(self._degree, self.settings)
+        self._factor = factor(self._memory.A, self._ridge)
         self._theta = self._before = self._local
         if self.settings.warm_start:
             codes = union(self._local.codes, self._carry.codes)
@@ -271,7 +271,7 @@ class Agent:
         for robot, peer in peers.items():
             right += 4 * self.settings.lambda2 * self.weights[robot] * peer.on(codes)
         own = np.searchsorted(codes, self._codes)
-        solved = right / update.ridge(self._degree, self.settings)
+        solved = right / self._ridge
         solved[own] = solve(self._factor, right[own])
         before = self._before.on(codes)
         theta = update.accelerate(solved, before, self._degree, number - 1, self.settings)

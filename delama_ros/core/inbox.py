@@ -17,13 +17,16 @@ class Label(Protocol):
     """What every message says of itself, packed or not."""
 
     @property
-    def robot(self) -> str: ...
+    def robot(self) -> str:
+        """Name of the sender."""
 
     @property
-    def step(self) -> int: ...
+    def step(self) -> int:
+        """Time step it belongs to."""
 
     @property
-    def fingerprint(self) -> int: ...
+    def fingerprint(self) -> int:
+        """Fingerprint of the sender's model."""
 
 
 class Inbox:

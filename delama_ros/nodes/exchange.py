@@ -10,12 +10,11 @@ from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
 
-from delama_ros.core.messages import Message, Params
 from delama_ros.msg import DualVar, Links, ModelParams
 from delama_ros.nodes.maps import LATCHED
 from delama_ros.nodes.poses import seconds
-from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, params_from_ros, params_to_ros
-from delama_ros.transport.codec import Encoding
+from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, packet_from_ros, packet_to_ros
+from delama_ros.transport.port import Packet, Wire
 
 # Deep enough for all rounds of a step from twenty neighbours.
 QOS = QoSProfile(
@@ -32,14 +31,11 @@ class Exchange:
         robot: str,
         options: Mapping[str, Any],
         *,
-        heard: Callable[[Message], None],
+        heard: Callable[[Wire], None],
         refused: Callable[[str, str], None],
         linked: Callable[[set[str]], None],
     ) -> None:
         """Open the topics; `linked` is called with whom a simulated radio lets the robot hear."""
-        if options['encoding'].upper() not in Encoding.__members__:
-            raise ValueError(f'encoding is {options["encoding"]!r}, expected int8 or float64')
-        self._encoding = Encoding[options['encoding'].upper()]
         self._node = node
         self._robot = robot
         self._frame = options['map_frame']
@@ -72,12 +68,12 @@ class Exchange:
         """Robots that can be heard, or have been."""
         return self._senders if self._links is None else self._links
 
-    def send(self, message: Message) -> None:
+    def send(self, wire: Wire) -> None:
         """Say something to all who hear it."""
-        if isinstance(message, Params):
-            out, publisher = params_to_ros(message, self._encoding), self._params
+        if isinstance(wire, Packet):
+            out, publisher = packet_to_ros(wire), self._params
         else:
-            out, publisher = dual_to_ros(message), self._duals
+            out, publisher = dual_to_ros(wire), self._duals
         out.header.stamp = self._node.get_clock().now().to_msg()
         out.header.frame_id = self._frame
         self.sent += len(serialize_message(out))
@@ -98,9 +94,9 @@ class Exchange:
         self._senders.add(sender)
         now = self._node.get_clock().now().nanoseconds * 1e-9
         self.skew[sender] = now - seconds(message.header.stamp)
-        read = dual_from_ros if isinstance(message, DualVar) else params_from_ros
+        read = dual_from_ros if isinstance(message, DualVar) else packet_from_ros
         try:
-            content: Message = read(message)
+            content: Wire = read(message)
         except ValueError as error:
             self._refused(sender, f'malformed: {error}')
             return

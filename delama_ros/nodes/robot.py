@@ -14,20 +14,20 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
-from delama_ros.core.messages import Message
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.nodes.exchange import Exchange
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.outputs import Outputs
-from delama_ros.nodes.robot_options import OPTIONS, start_pose
+from delama_ros.nodes.robot_options import OPTIONS, encoding, start_pose
 from delama_ros.nodes.robot_services import RobotServices
 from delama_ros.nodes.running import run
 from delama_ros.nodes.scan_input import ScanInput
 from delama_ros.nodes.worker import Worker
 from delama_ros.swarm.driver import Driver, Report
 from delama_ros.swarm.memory_file import load_memory, save_memory
+from delama_ros.transport.port import Port, Wire
 from delama_sim.grid import Pose
 
 QUIET = 10.0  # s of wall time without scans or neighbours after which the robot says so
@@ -49,6 +49,7 @@ class Robot(LifecycleNode):
         self.robot = self.options['robot'] or self.get_namespace().strip('/').replace('/', '_')
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
+        self._encoding = encoding(self.options)
         self._start = start_pose(self.options)
         self._memory_file = Path(self.options['memory_file']).expanduser()
         self._keeps_memory = bool(self.options['memory_file'])
@@ -71,10 +72,11 @@ class Robot(LifecycleNode):
             return FAILURE
         self._driver = Driver(
             self.mapper,
+            Port(self.robot, self._encoding),
             period=self.options['period'],
             deadline=self.options['deadline'],
             steps=self.options['steps'],
-            send=lambda message: self._exchange.send(message),
+            send=lambda wire: self._exchange.send(wire),
             finished=self._on_step_done,
         )
         self._report: Report | None = None
@@ -92,7 +94,7 @@ class Robot(LifecycleNode):
             self,
             self.robot,
             self.options,
-            heard=lambda message: submit(self._take_message, message),
+            heard=lambda wire: submit(self._take_message, wire),
             refused=lambda sender, reason: submit(self._refuse, sender, reason),
             linked=lambda names: submit(setattr, driver, 'links', names),
         )
@@ -178,10 +180,10 @@ class Robot(LifecycleNode):
 
     # What follows from it (worker)
 
-    def _take_message(self, message: Message) -> None:
-        refusal = self._driver.add_message(message)
+    def _take_message(self, wire: Wire) -> None:
+        refusal = self._driver.add_message(wire)
         if refusal:
-            self._warn(f'message of {message.robot!r} refused: {refusal}')
+            self._warn(f'message of {wire.robot!r} refused: {refusal}')
 
     def _refuse(self, sender: str, reason: str) -> None:
         self._driver.counts.refused[reason.partition(':')[0]] += 1

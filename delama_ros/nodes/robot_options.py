@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from delama_ros.nodes.options import Option
+from delama_ros.transport.port import Encoding
 from delama_sim.grid import Pose
 
 OPTIONS = {
@@ -16,7 +17,7 @@ OPTIONS = {
     'deadline': Option(1.0, 's of wall time a round waits for a neighbour', 0.001),
     'steps': Option(0, 'time steps to take; 0: no end'),
     'swarm': Option('/delama', 'namespace of the topics that robots share'),
-    'encoding': Option('int8', 'of models on the air: int8 or float64'),
+    'encoding': Option('delta', 'of models on the air: delta or float64'),
     'checkpoint': Option('', 'file of the learned features; default: the one in the package'),
     'memory_file': Option('', 'where memory is kept: read at the start, written now and then'),
     'memory_period': Option(30.0, 's of wall time between writes of memory_file', 0.1),
@@ -28,6 +29,14 @@ OPTIONS = {
     ),
     'namespaced_tf': Option(False, 'TF on the topics tf and tf_static of the namespace'),
 }
+
+
+def encoding(options: Mapping[str, Any]) -> Encoding:
+    """Return what the parameter of that name stands for."""
+    name = options['encoding']
+    if name.upper() not in Encoding.__members__:
+        raise ValueError(f'encoding is {name!r}, expected delta or float64')
+    return Encoding[name.upper()]
 
 
 def start_pose(options: Mapping[str, Any]) -> Pose | None:

@@ -11,6 +11,7 @@ import numpy as np
 from delama_sim.lidar import Lidar
 from delama_sim.motion import Body
 from delama_sim.odometry import Odometry
+from delama_sim.paths import load_waypoints
 from delama_sim.plans import load
 from delama_sim.plans.edit import add_blocks, thicken_walls
 from delama_sim.radio import Radio
@@ -33,6 +34,7 @@ OPTIONS = {
     'thicken_walls': Option(0.0, 'm by which walls grow on every side', 0, 1),
     'add_blocks': Option(0, 'furniture-like blocks put into each building', 0, 100),
     'robots': Option(['robot1'], 'names, spread over the buildings in turn'),
+    'waypoints': Option([''], 'waypoint files in the order of robots; empty: the robot explores'),
     'seed': Option(7, 'of everything random', 0, 2**31 - 1),
     'beams': Option(360, 'beams per scan', 1, 100_000),
     'field_of_view': Option(2 * math.pi, 'rad, centred ahead', 1e-3, 2 * math.pi),
@@ -74,8 +76,14 @@ def make_world(options: dict[str, Any]) -> World:
     maps = [load(spec.strip()).map for spec in options['plan'].split(',')]
     rng = np.random.default_rng([options['seed'], 0xB10C])
     maps = [thicken_walls(m, options['thicken_walls']) for m in maps]
+    maps = [add_blocks(m, options['add_blocks'], rng) for m in maps]
+    waypoints = {
+        name: load_waypoints(file, maps[i % len(maps)])
+        for i, (name, file) in enumerate(zip(options['robots'], options['waypoints'], strict=False))
+        if file
+    }
     return World(
-        [add_blocks(m, options['add_blocks'], rng) for m in maps],
+        maps,
         options['robots'],
         seed=options['seed'],
         lidar=Lidar(
@@ -108,5 +116,6 @@ def make_world(options: dict[str, Any]) -> World:
         scan_rate=options['scan_rate'],
         odometry_rate=options['odometry_rate'],
         radio_rate=options['radio_rate'],
+        waypoints=waypoints,
         peers_visible=options['peers_visible'],
     )

@@ -6,44 +6,44 @@ import array
 
 import numpy as np
 
-from delama_ros.core.messages import Dual, Params
+from delama_ros.core.messages import Dual
 from delama_ros.msg import DualVar, ModelParams
-from delama_ros.transport.codec import Encoding, decode, encode
+from delama_ros.transport.port import Packet
 
 
-def params_to_ros(message: Params, encoding: Encoding) -> ModelParams:
+def packet_to_ros(packet: Packet) -> ModelParams:
     """Write θ; the header is left to the sender."""
-    scale, data = encode(message.values, encoding)
     return ModelParams(
-        robot=message.robot,
-        step=message.step,
-        phase=int(message.phase),
-        round=message.round,
-        fingerprint=message.fingerprint,
-        encoding=int(encoding),
-        features=message.values.shape[1],
-        outputs=message.values.shape[2],
-        blocks=array.array('i', message.keys.astype(np.int32).tobytes()),
-        scale=array.array('f', scale.tobytes()),
-        data=array.array('B', data),
+        robot=packet.robot,
+        step=packet.step,
+        phase=int(packet.phase),
+        round=packet.round,
+        fingerprint=packet.fingerprint,
+        resync=list(packet.resync),
+        encoding=packet.encoding,
+        features=packet.shape[0],
+        outputs=packet.shape[1],
+        blocks=array.array('i', packet.keys.astype(np.int32).tobytes()),
+        data=array.array('B', packet.data),
     )
 
 
-def params_from_ros(message: ModelParams) -> Params:
-    """Read θ; ValueError if sizes or encoding do not fit."""
+def packet_from_ros(message: ModelParams) -> Packet:
+    """Read θ; ValueError if block indices are not pairs."""
     blocks = np.asarray(message.blocks, np.int32)
     if len(blocks) % 2:
         raise ValueError(f'{len(blocks)} block indices, expected pairs')
-    shape = (len(blocks) // 2, message.features, message.outputs)
-    scale = np.asarray(message.scale, np.float32)
-    return Params(
+    return Packet(
         robot=message.robot,
         step=message.step,
         phase=message.phase,
         round=message.round,
         fingerprint=message.fingerprint,
+        resync=tuple(message.resync),
+        encoding=message.encoding,
+        shape=(message.features, message.outputs),
         keys=blocks.reshape(-1, 2),
-        values=decode(message.encoding, scale, bytes(message.data), shape),
+        data=bytes(message.data),
     )
 
 

@@ -29,7 +29,7 @@ class Swarm:
     steps: int = 12
     period: float = 2.0  # s between time steps of DeLAMA
     deadline: float = 1.0  # s a round waits for neighbours that do not answer
-    encoding: str = 'int8'  # of the models on the air: int8 or float64
+    encoding: str = 'delta'  # of the models on the air: delta or float64
     # Other parameters of the simulator node, by name.
     simulator: Mapping[str, Any] = field(default_factory=lambda: {'thicken_walls': 0.05})
 
@@ -41,8 +41,8 @@ class Swarm:
                 )
         if not self.robots or len(set(self.robots)) < len(self.robots):
             raise DescriptionError(f'robots: {list(self.robots)}, expected different names')
-        if self.encoding not in ('int8', 'float64'):
-            raise DescriptionError(f'encoding: {self.encoding!r}, expected int8 or float64')
+        if self.encoding not in ('delta', 'float64'):
+            raise DescriptionError(f'encoding: {self.encoding!r}, expected delta or float64')
         for key in ('steps', 'period', 'deadline'):
             if not getattr(self, key) > 0:
                 raise DescriptionError(f'{key}: {getattr(self, key)}, expected a number above 0')

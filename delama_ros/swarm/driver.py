@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
-from delama_ros.core.messages import Message
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
+from delama_ros.transport.port import Port, Wire
 from delama_sim.grid import Pose
 
 # A neighbour silent for so many steps is no longer waited for, until it is heard again.
 SILENT_STEPS = 2
 # Refusals of robots that are sound but not in step with us: they will be neighbours next time.
-OUT_OF_STEP = ('unknown robot', 'past step', 'future step')
+OUT_OF_STEP = ('unknown robot', 'past step', 'future step', 'gap')
 # Without scans a step begins this share of a period late: nobody waits for a blind robot longer.
 GRACE = 0.25
 
@@ -54,16 +54,18 @@ class Driver:
     def __init__(
         self,
         mapper: Mapper,
+        port: Port,
         *,
         period: float,
         deadline: float,
         steps: int = 0,
-        send: Callable[[Message], None],
+        send: Callable[[Wire], None],
         finished: Callable[[Report], None],
         wall: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create; period in s of the common clock, deadline in s of `wall`, 0 steps: no end."""
         self.mapper = mapper
+        self._port = port
         self.links: set[str] | None = None  # who can be heard, if somebody knows; else who was
         self.counts = Counts()
         self._period = period
@@ -106,18 +108,24 @@ class Driver:
         """Let the common clock be `now`: a step begins even if no scans come."""
         self._begin(int(now / self._period - GRACE))
 
-    def add_message(self, message: Message) -> str | None:
+    def add_message(self, wire: Wire) -> str | None:
         """Take a neighbour's message; returns why it was refused, if it was."""
-        refusal = self.mapper.agent.receive(message)
+        agent = self.mapper.agent
+        refusal = agent.unwanted(wire)  # before it is unpacked, so that it changes nothing
+        if refusal is None:
+            try:
+                refusal = agent.receive(self._port.unpack(wire))
+            except ValueError as error:
+                refusal = str(error)
         reason = refusal.partition(':')[0] if refusal else ''
         if not refusal or reason in OUT_OF_STEP:
-            self._present.add(message.robot)
-            self._silent.pop(message.robot, None)
+            self._present.add(wire.robot)
+            self._silent.pop(wire.robot, None)
         if refusal:
             self.counts.refused[reason] += 1
             return refusal
-        self.counts.heard[message.robot] += 1
-        self._heard_now.add(message.robot)
+        self.counts.heard[wire.robot] += 1
+        self._heard_now.add(wire.robot)
         self._go_on()
         return None
 
@@ -132,6 +140,7 @@ class Driver:
         self._wakes_at = None
         self._step = 0
         self._neighbours = set()
+        self._port = self._port.fresh()
         self.mapper.agent.rewind()
 
     def _begin(self, due: int) -> None:
@@ -152,8 +161,9 @@ class Driver:
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
         self._began = self._wall()
         self._wakes_at = self._began + self._deadline
+        self._port.meet(frozenset(self._neighbours))
         for message in self.mapper.begin(due, self._neighbours):
-            self._send(message)
+            self._send(self._port.pack(message))
         self._go_on()
 
     def _go_on(self) -> None:
@@ -163,7 +173,7 @@ class Driver:
     def _advance(self) -> None:
         agent = self.mapper.agent
         for message in agent.advance():
-            self._send(message)
+            self._send(self._port.pack(message))
         self._wakes_at = self._wall() + self._deadline
         if agent.done:
             self._finish()

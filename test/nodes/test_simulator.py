@@ -7,6 +7,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(ros_environment: dict[str, str]) -> Iterator[Bench]:
+def bench(ros_environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Bench]:
+    usual = {'plan': 'generated:3', 'seed': '4', 'scan_rate': '10.0'}
     process = subprocess.Popen(
-        command(plan='generated:3', robots=f'[{",".join(NAMES)}]', seed='4', scan_rate='10.0'),
+        command(robots=f'[{",".join(NAMES)}]', **{**usual, **getattr(request, 'param', {})}),
         env=ros_environment,
         stderr=subprocess.PIPE,
         text=True,
@@ -221,9 +223,45 @@ def test_pause_step_reset_and_speed(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
+    'bench', [{'plan': 'generated:1, generated:2', 'namespaced_tf': 'true'}], indirect=True
+)
+def test_two_buildings_and_frames_for_nav2(bench: Bench) -> None:
+    listener = bench.listener
+    listener.listen(TFMessage, '/bob/tf', 100)
+    listener.listen(OccupancyGrid, '/sim/truth', LATCHED)
+    listener.listen(OccupancyGrid, '/sim/truth_1', LATCHED)
+    for topic in ('/bob/tf', '/bob/scan', '/sim/truth', '/sim/truth_1'):
+        bench.wait(lambda topic=topic: len(listener.got[topic]) > 0, topic)  # type: ignore[misc]
+    links = listener.got['/bob/tf'][0].transforms
+    assert [(t.header.frame_id, t.child_frame_id) for t in links] == [
+        ('map', 'odom'),
+        ('odom', 'base_link'),
+    ]
+    assert listener.got['/bob/scan'][0].header.frame_id == 'laser'
+    assert not listener.got['/tf']
+    for topic, plan in (('/sim/truth', 'generated:1'), ('/sim/truth_1', 'generated:2')):
+        truth = occupancy_from_ros(listener.got[topic][0])
+        assert (truth.cells == load(plan).map.cells).all()
+
+
+def test_waypoints_and_edits(tmp_path: Path) -> None:
+    options = {name: option.default for name, option in OPTIONS.items()}
+    explored = make_world({**options, 'robots': NAMES})
+    explored.travel(4.0)
+    goal = explored.poses[1, :2]
+    (tmp_path / 'way.csv').write_text(f'{goal[0]}, {goal[1]}\n')
+    world = make_world({**options, 'robots': NAMES, 'waypoints': ['', str(tmp_path / 'way.csv')]})
+    world.advance(60.0)
+    assert world.poses[1, :2] == pytest.approx(goal, abs=0.1)
+    edited = make_world({**options, 'thicken_walls': 0.05, 'add_blocks': 2})
+    assert edited.maps[0].solid.sum() > 1.2 * world.maps[0].solid.sum()
+
+
+@pytest.mark.parametrize(
     ('parameters', 'part'),
     [
         ({'plan': 'nowhere.yaml'}, 'nowhere.yaml'),
+        ({'waypoints': '[gone.csv]'}, 'gone.csv'),
         ({'dropout': '1.5'}, 'dropout'),
         ({'range_min': '5.0', 'range_max': '2.0'}, 'range_min'),
         ({'robots': '[a, a]'}, 'not all different'),

@@ -46,7 +46,7 @@ def test_overrides_win(tmp_path: Path) -> None:
         ({'robots': ['1a']}, ["'1a'", 'ROS name']),
         ({'robots': 'five'}, ["'five'", 'number or a list']),
         ({'simulator': {'radio_loss': 1.5}}, ['simulator.radio_loss: 1.5', '0 .. 1']),
-        ({'encoding': 'int4'}, ["'int4'", 'int8 or float64']),
+        ({'encoding': 'int4'}, ["'int4'", 'delta or float64']),
         ({'seed': -1}, ['seed: -1', '0 ..']),
     ],
 )

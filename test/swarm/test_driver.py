@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from delama_ros.core.messages import Message
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.swarm.driver import Driver, Report
+from delama_ros.transport.port import Encoding, Port, Wire
 
 SCAN = Scan(np.full(36, 1.5), 0.0, np.pi / 18, 0.1, 5.0)
 DEADLINE = 1.0
@@ -21,7 +21,7 @@ class Team:
         self.now = 0.0  # wall time
         self.dead: set[str] = set()
         self.reports: dict[str, list[Report]] = {name: [] for name in names}
-        self.queue: list[Message] = []
+        self.queue: list[Wire] = []
         self.drivers = {name: self.make(name) for name in names}
         if knows_links:
             for name, driver in self.drivers.items():
@@ -30,6 +30,7 @@ class Team:
     def make(self, name: str, **changes: int) -> Driver:
         return Driver(
             default_mapper(name),
+            Port(name, Encoding.FLOAT64),
             period=2.0,
             deadline=DEADLINE,
             send=lambda message: self.queue.append(message),
@@ -202,7 +203,7 @@ def test_a_clock_that_jumps_back_begins_anew_and_keeps_the_map() -> None:
     [
         ({'fingerprint': 1}, 'foreign fingerprint'),
         ({'step': 99}, 'future step'),
-        ({'values': np.full((1, 3, 1), np.nan)}, 'wrong shape'),
+        ({'encoding': 9}, 'encoding 9 is not known, expected 0 or 1'),
         ({'robot': 'a'}, 'own message'),
     ],
 )

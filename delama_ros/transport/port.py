@@ -1,0 +1,130 @@
+"""One robot's end of the air: the agent's messages as they are sent, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TypeAlias
+
+import numpy as np
+
+from delama_ros.core.blocks import Keys
+from delama_ros.core.messages import Dual, Message, Params, Phase
+from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
+
+# How far a block must have moved (root mean square of its numbers) to be sent again. Local models
+# only tell how alike two maps are, which needs less than averaging them.
+THRESHOLDS = {int(Phase.LOCAL): 0.1, int(Phase.UPDATE): 0.05}
+NO_KEYS = np.zeros((0, 2), np.int32)
+
+
+class Encoding(IntEnum):
+    """How a model is written; the values are those of ModelParams.msg."""
+
+    FLOAT64 = 0
+    DELTA = 1
+
+
+@dataclass(frozen=True)
+class Packet:
+    """A model as it is sent; the fields of ModelParams.msg."""
+
+    robot: str
+    step: int
+    phase: int
+    round: int
+    fingerprint: int
+    resync: tuple[str, ...]  # robots whose stream the sender has lost
+    encoding: int
+    shape: tuple[int, int]  # (K, C) of a block
+    keys: Keys  # (n, 2)
+    data: bytes
+
+
+Wire: TypeAlias = Packet | Dual
+
+
+class Port:
+    """Packs what the robot says and unpacks what it hears, the same on every transport."""
+
+    def __init__(self, robot: str, encoding: Encoding) -> None:
+        self._robot = robot
+        self._encoding = encoding
+        self._encoders: dict[int, DeltaEncoder] = {}  # by phase
+        self._decoders: dict[tuple[str, int], DeltaDecoder] = {}  # by sender and phase
+        self._last: dict[tuple[str, int], tuple[int, int]] = {}  # step and round heard
+        self._send_all: set[int] = set()  # phases whose next message holds every block
+        self._lost: set[str] = set()  # robots of which messages were missed
+        self._neighbours: frozenset[str] = frozenset()
+
+    def fresh(self) -> Port:
+        """Return a port like this one that has sent and heard nothing yet."""
+        return Port(self._robot, self._encoding)
+
+    def meet(self, neighbours: frozenset[str]) -> None:
+        """Begin a step with these neighbours: newcomers need everything."""
+        if neighbours - self._neighbours:
+            self._send_all = set(self._encoders)
+        self._neighbours = neighbours
+
+    def pack(self, message: Message) -> Wire:
+        """Write a message for the air."""
+        if isinstance(message, Dual):
+            return message
+        shape = (message.values.shape[1], message.values.shape[2])
+        if self._encoding is Encoding.FLOAT64:
+            keys, data = message.keys, message.values.astype('<f8').tobytes()
+        else:
+            phase = message.phase
+            encoder = self._encoders.setdefault(phase, DeltaEncoder(shape, THRESHOLDS[phase]))
+            full = phase in self._send_all
+            keys, data = NO_KEYS, encoder.encode(message.keys, message.values, full=full)
+            self._send_all.discard(phase)
+        return Packet(
+            message.robot,
+            message.step,
+            message.phase,
+            message.round,
+            message.fingerprint,
+            tuple(sorted(self._lost)),
+            int(self._encoding),
+            shape,
+            keys,
+            data,
+        )
+
+    def unpack(self, wire: Wire) -> Message:
+        """Read what came over the air; ValueError says why it cannot be read.
+
+        A model of which messages were missed is given as far as it is known, and asked for.
+        """
+        if isinstance(wire, Dual):
+            return wire
+        stream = (wire.robot, wire.phase)
+        if (wire.step, wire.round) <= self._last.get(stream, (-1, -1)):
+            raise ValueError(f'replayed: {wire.robot} has already said this')
+        if wire.encoding == Encoding.FLOAT64:
+            keys, values = wire.keys, _exact(wire)
+        elif wire.encoding == Encoding.DELTA:
+            decoder = self._decoders.setdefault(stream, DeltaDecoder(wire.shape))
+            received = decoder.decode(wire.data)
+            keys, values = received.keys, received.values
+            (self._lost.discard if received.complete else self._lost.add)(wire.robot)
+        else:
+            raise ValueError(f'encoding {wire.encoding} is not known, expected 0 or 1')
+        self._last[stream] = (wire.step, wire.round)
+        if self._robot in wire.resync:
+            self._send_all = set(self._encoders)
+        return Params(
+            wire.robot, wire.step, wire.phase, wire.round, wire.fingerprint, keys, values
+        )
+
+
+def _exact(packet: Packet) -> np.ndarray:
+    n, (features, outputs) = len(packet.keys), packet.shape
+    if len(packet.data) != 8 * n * features * outputs:
+        raise ValueError(
+            f'{len(packet.data)} bytes for {n} blocks of {features} x {outputs} numbers, '
+            f'expected {8 * n * features * outputs}'
+        )
+    return np.frombuffer(packet.data, '<f8').reshape(n, features, outputs).astype(np.float64)
