@@ -8,11 +8,11 @@ import numpy as np
 
 from delama_sim.compiled import compiled
 from delama_sim.grid import Bools, Floats
-from delama_sim.planner import Planner
+from delama_sim.planner import SPACING, Planner
 
 VIEW = 2.2  # m a robot looks around; short of its LiDAR, so that it enters rooms
 LEAST_LEG = 0.9  # m, shorter legs would be dithering
-RAYS = 96
+RAYS = 280  # so close that no planning cell falls between two of them
 
 
 @compiled
@@ -75,7 +75,7 @@ class Explorer:
         return np.concatenate(points)
 
     def _look(self, points: Floats) -> None:
-        every = max(1, round(0.4 / (self._planner.pitch / 2)))
+        every = round(0.4 / SPACING)
         stride = self._planner.pitch / self._planner.map.resolution
         for x, y in self._planner.map.to_grid(np.concatenate([points[::every], points[-1:]])):
             _see(

@@ -15,6 +15,8 @@ from delama_sim.grid import Floats, Ints, OccupancyMap, Pose
 from delama_sim.planner import Planner
 
 TRIES = 200
+GAP = 0.4  # m
+SNAP = 0.5  # m
 
 
 def start_poses(
@@ -47,42 +49,53 @@ def start_poses(
 
 
 class Waypoints:
-    """A tour through given points, again and again."""
+    """A tour through given points, again and again, without a stop at each of them.
+
+    Points nearer than GAP to the one before are left out, since recorded paths come dense; one
+    too near to a wall for the robot is moved to the nearest place it fits, up to SNAP away.
+    """
 
     def __init__(self, planner: Planner, start: Floats, points: npt.ArrayLike) -> None:
         self._planner = planner
         self._at = np.asarray(start, np.float64)
-        self._points = np.asarray(points, np.float64)
-        self._next = 0
-        if self._points.ndim != 2 or self._points.shape[1] != 2 or not len(self._points):
-            raise PlanError(f'waypoints have shape {self._points.shape}, expected (n, 2)')
-        for k, point in enumerate(self._points):
-            if not planner.is_drivable(point):
-                raise PlanError(f'waypoint {k} at {tuple(point.round(3).tolist())} m is in a wall')
+        given = np.asarray(points, np.float64)
+        if given.ndim != 2 or given.shape[1] != 2 or not len(given):
+            raise PlanError(f'waypoints have shape {given.shape}, expected (n, 2)')
+        self._points: list[Floats] = []
+        for k, point in enumerate(given):
+            if self._points and np.hypot(*(point - self._points[-1])) < GAP:
+                continue
+            fitting = planner.nearest(point)
+            if np.hypot(*(fitting - point)) > SNAP:
+                where = tuple(point.round(3).tolist())
+                raise PlanError(f'waypoint {k} at {where} m is out of the reach of a robot')
+            self._points.append(fitting)
 
     def next_leg(self) -> Floats:
-        """Way (n, 2) in world metres to the next waypoint."""
-        for _ in range(len(self._points)):
+        """Way (n, 2) in world metres once round the tour."""
+        legs = [self._at[None]]
+        for point in self._points:
             target = np.zeros(self._planner.drivable.shape, np.bool_)
-            target[self._planner.cell_of(self._points[self._next])] = True
-            self._next = (self._next + 1) % len(self._points)
-            leg = self._planner.route(self._at, target)
-            if len(leg) > 1:
-                self._at = leg[-1]
-                return leg
-        return self._at[None]
+            target[self._planner.cell_of(point)] = True
+            legs.append(self._planner.route(legs[-1][-1], target)[1:])
+            if not len(legs[-1]):  # already there
+                legs.pop()
+        self._at = legs[-1][-1]
+        return np.concatenate(legs)
 
 
-def load_waypoints(file: str | Path, occupancy: OccupancyMap) -> Floats:
+def load_waypoints(file: str | Path, occupancy: OccupancyMap, pixel: float | None = None) -> Floats:
     """Points (n, 2) in world metres from a .npy file (n, 2) or a .csv file of x, y in metres.
 
     In .npy files whole numbers are (row, column) pixels of the map image, counted from its top
-    left, and fractions in [-1, 1] span that image: x to the right, y down. Repeats are dropped.
+    left, and fractions in [-1, 1] span that image: x to the right, y down. `pixel` is the side of
+    a pixel in metres, if the map has been reduced from a finer image. Repeats are dropped.
     """
     path = Path(file)
     if not path.is_file():
         raise PlanError(f'{path}: there is no such waypoint file')
     rows, cols = occupancy.shape
+    fine = (pixel or occupancy.resolution) / occupancy.resolution  # cells per pixel
     if path.suffix == '.csv':
         points = _read_csv(path)
     elif path.suffix == '.npy':
@@ -90,7 +103,7 @@ def load_waypoints(file: str | Path, occupancy: OccupancyMap) -> Floats:
         if raw.ndim != 2 or raw.shape[1] != 2 or not len(raw):
             raise PlanError(f'{path}: waypoints have shape {raw.shape}, expected (n, 2)')
         if np.issubdtype(raw.dtype, np.integer):
-            columns, down = raw[:, 1] + 0.5, raw[:, 0] + 0.5
+            columns, down = (raw[:, 1] + 0.5) * fine, (raw[:, 0] + 0.5) * fine
         elif np.abs(raw).max() <= 1:
             columns, down = (raw[:, 0] + 1) / 2 * cols, (raw[:, 1] + 1) / 2 * rows
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import math
 
 import numpy as np
@@ -14,7 +13,9 @@ from delama_sim.distance import euclidean
 from delama_sim.errors import PlanError
 from delama_sim.grid import Array, Bools, Floats, Ints, OccupancyMap
 
-PITCH = 0.1  # m, side of a planning cell
+PITCH = 0.05  # m, side of a planning cell: at 0.1 m robots miss doors of 0.5 m
+SPACING = 0.05  # m between points of a way, at most
+TENTHS = 10
 COMFORT = 0.4  # m of extra clearance beyond which driving costs no more
 
 
@@ -25,23 +26,34 @@ def _route(
     """Cells from `start` to the cheapest target at least `least` away (Dijkstra, 8 neighbours).
 
     Targets nearer than that serve if there is no other; an empty route means there is none.
+    Costs are rounded to tenths of a cell, so that a ring of buckets can stand in for a heap.
     """
     rows, cols = cost.shape
     size = rows * cols
-    spent = np.full(size, np.inf)
+    spent = np.full(size, 1 << 30, np.int64)
     parent = np.full(size, -1, np.int64)
-    done = np.zeros(size, np.bool_)
-    spent[start] = 0.0
-    heap = [(0.0, start)]
+    ring = int(cost.max() * TENTHS * 1.5) + 2  # more than any one step can cost
+    heads = np.full(ring, -1, np.int64)  # first entry of each bucket
+    following = np.empty(8 * size + 1, np.int64)  # next entry of the same bucket
+    entries = np.empty(8 * size + 1, np.int64)  # cells
+    spent[start] = 0
+    heads[0], following[0], entries[0] = 0, -1, start
+    made = waiting = 1
+    now = 0
     goal, near = -1, -1
-    while len(heap) > 0:
-        so_far, here = heapq.heappop(heap)
-        if done[here]:
+    while waiting > 0:
+        entry = heads[now % ring]
+        if entry < 0:
+            now += 1
             continue
-        done[here] = True
+        heads[now % ring] = following[entry]
+        waiting -= 1
+        here = entries[entry]
+        if spent[here] != now:  # a cheaper way was found since
+            continue
         row, col = here // cols, here % cols
         if targets[row, col] and here != start:
-            if so_far >= least:
+            if now >= least * TENTHS:
                 goal = here
                 break
             near = here  # the farthest of those too near
@@ -54,21 +66,26 @@ def _route(
                 if dr != 0 and dc != 0 and not (drivable[row, c] and drivable[r, col]):
                     continue
                 there = r * cols + c
-                step = math.sqrt(dr * dr + dc * dc) * 0.5 * (cost[row, col] + cost[r, c])
-                if so_far + step < spent[there]:
-                    spent[there] = so_far + step
+                length = math.sqrt(2.0) if dr != 0 and dc != 0 else 1.0
+                step = length * 0.5 * (cost[row, col] + cost[r, c])
+                total = now + max(1, int(step * TENTHS + 0.5))
+                if total < spent[there]:
+                    spent[there] = total
                     parent[there] = here
-                    heapq.heappush(heap, (so_far + step, there))
+                    entries[made], following[made] = there, heads[total % ring]
+                    heads[total % ring] = made
+                    made += 1
+                    waiting += 1
     if goal < 0:
         goal = near
-    length = 0
+    length_in_cells = 0
     at = goal
     while at >= 0:
-        length += 1
+        length_in_cells += 1
         at = parent[at]
-    route = np.empty(length, np.int64)
+    route = np.empty(length_in_cells, np.int64)
     at = goal
-    for k in range(length - 1, -1, -1):
+    for k in range(length_in_cells - 1, -1, -1):
         route[k] = at
         at = parent[at]
     return route
@@ -96,7 +113,7 @@ class Planner:
         # Distances are between cell centres: half a diagonal of the cell the robot's centre is
         # in and of the wall cell may be missing, and half the way between two path points.
         self._stride = max(1, round(PITCH / occupancy.resolution))
-        self._need = radius + math.sqrt(2.0) * occupancy.resolution + self.pitch / 4
+        self._need = radius + math.sqrt(2.0) * occupancy.resolution + SPACING / 2
         blocked = np.pad(~occupancy.free, 1, constant_values=True)  # as is all outside the map
         self._clearance: Floats = euclidean(blocked)[1:-1, 1:-1] * occupancy.resolution
         blocks = self._blocks(self._clearance)
@@ -140,15 +157,15 @@ class Planner:
         rows, cols = self.drivable.shape
         return 0 <= row < rows and 0 <= col < cols and bool(self.drivable[row, col])
 
-    def clearance_at(self, points: npt.ArrayLike) -> Floats:
-        """Metres (...,) a robot's centre surely keeps from anything not free; 0 outside."""
-        rows, cols = self.map.cell_of(points)
-        h, w = self.map.shape
-        inside = (rows >= 0) & (rows < h) & (cols >= 0) & (cols < w)
-        values = np.zeros(rows.shape)
-        slack = math.sqrt(2.0) * self.map.resolution
-        values[inside] = np.maximum(self._clearance[rows[inside], cols[inside]] - slack, 0.0)
-        return values
+    def nearest(self, point: npt.ArrayLike) -> Floats:
+        """Return the point itself if a robot can be there, else the nearest one (2,) it can."""
+        wanted = np.asarray(point, np.float64)
+        if self.is_drivable(wanted):
+            return wanted
+        col, row = self.map.to_grid(wanted) / self._stride - 0.5
+        rows, cols = np.nonzero(self.drivable)
+        best = int(np.argmin((rows - row) ** 2 + (cols - col) ** 2))
+        return self.map.to_world(np.array([cols[best] + 0.5, rows[best] + 0.5]) * self._stride)
 
     def random_point(self, rng: np.random.Generator) -> Floats:
         """Draw a world point (2,) uniformly from where a robot can be."""
@@ -165,12 +182,12 @@ class Planner:
         *,
         cost: Floats | None = None,
         least: float = 0.0,
-        smoothing: int = 40,
+        smoothing: int = 100,
     ) -> Floats:
         """Smooth way (n, 2) in world metres to the cheapest target cell; (1, 2) if there is none.
 
         targets: planning cells (rows, cols). least: metres (weighted by cost) below which a
-        target is too near to be worth a leg. Points are at most half a planning cell apart.
+        target is too near to be worth a leg. Points are at most 5 cm apart.
         """
         here = np.asarray(start, np.float64)
         if not self.is_drivable(here):
@@ -182,7 +199,7 @@ class Planner:
         if len(cells) < 2:
             return here[None]
         knots = np.concatenate([self.map.to_grid(here)[None], _centres(cells, cols) * self._stride])
-        points = _resampled(knots, self._stride / 2)
+        points = _resampled(knots, SPACING / self.map.resolution)
         _smooth(points, self._clearance, self._need, smoothing)
         return self.map.to_world(points)
 

@@ -47,8 +47,8 @@ def test_blocks_are_added_without_cutting_anything_off():
         added = after.solid & ~plan.solid
         assert 1 <= ndimage.label(added)[1] <= 3
         assert (plan.cells[added] == FREE).all()
-        roomy = ndimage.minimum_filter(after.free.astype(np.uint8), 11, cval=0)
-        before = ndimage.minimum_filter(plan.free.astype(np.uint8), 11, cval=0)
+        roomy = ndimage.minimum_filter(after.free.astype(np.uint8), 9, cval=0)
+        before = ndimage.minimum_filter(plan.free.astype(np.uint8), 9, cval=0)
         assert ndimage.label(roomy)[1] <= max(1, ndimage.label(before)[1]), seed
 
 

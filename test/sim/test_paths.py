@@ -107,9 +107,13 @@ def test_waypoints_are_toured(planner):
     rng = np.random.default_rng(3)
     points = np.array([planner.random_point(rng) for _ in range(4)])
     tour = Waypoints(planner, points[0], points)
-    ends = [tour.next_leg()[-1] for _ in range(4)]
-    assert np.hypot(*(np.array(ends[:3]) - points[1:]).T).max() < 0.1
-    assert np.hypot(*(ends[3] - points[0])) < 0.1
+    for _ in range(2):  # once round, and again
+        way = tour.next_leg()
+        visits = [int(np.argmin(np.hypot(*(way - point).T))) for point in points]
+        assert max(np.hypot(*(way[v] - p)) for v, p in zip(visits, points, strict=True)) < 0.1
+        assert visits[:-1] == sorted(visits[:-1])
+        assert np.hypot(*(way[-1] - points[-1])) < 0.1
+        assert not touches(planner.map, way, RADIUS)
     with pytest.raises(PlanError, match='waypoint 1 at'):
         Waypoints(planner, points[0], [points[0], (0.0, 0.0)])
     with pytest.raises(PlanError, match=r'\(3,\)'):
@@ -127,6 +131,14 @@ def test_real_waypoint_files_stay_in_free_space(data_dir, tmp_path):
     for file in files:
         points = load_waypoints(file, occupancy)
         assert (occupancy.value_at(points) == FREE).all(), file
+    reduced = occupancy.reduced_to(0.05)
+    planner = Planner(reduced, RADIUS)
+    for file in (folder / 'waypoint_path1.npy', folder / 'tight_paths' / '3.npy'):
+        points = load_waypoints(file, reduced, pixel=0.01)
+        assert np.abs(points - load_waypoints(file, occupancy)).max() < 0.06
+        way = Waypoints(planner, planner.nearest(points[0]), points).next_leg()
+        assert not touches(reduced, way, RADIUS)
+        assert max(np.hypot(*(way - p).T).min() for p in points) < 0.8
 
 
 def test_waypoints_in_metres(tmp_path):

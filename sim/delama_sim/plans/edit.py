@@ -36,7 +36,7 @@ def drop_small(plan: OccupancyMap, square_metres: float) -> OccupancyMap:
 
 
 def add_blocks(
-    plan: OccupancyMap, count: int, rng: np.random.Generator, *, passage: float = 0.6
+    plan: OccupancyMap, count: int, rng: np.random.Generator, *, passage: float = 0.45
 ) -> OccupancyMap:
     """Put `count` furniture-like blocks (0.4-1.6 m) on free space without cutting anything off.
 
