@@ -39,48 +39,50 @@ def eye_like(array: Array, size: int) -> Array:
     return np.eye(size, dtype=array.dtype)
 
 
-def add_diagonal(A: Array, value: Scalar) -> Array:
-    """Return A + value · I for blocks A (..., K, K), value (..., 1) or a number."""
-    if is_torch(A):
-        diagonal = A.diagonal(dim1=-2, dim2=-1) + value
-        return xp(A).diagonal_scatter(A, diagonal, dim1=-2, dim2=-1)
-    out = np.array(A)
-    np.einsum('...kk->...k', out)[...] += value
-    return out
-
-
 def sort(array: Array) -> Array:
     """Sort along the last axis."""
     return array.sort(-1).values if is_torch(array) else np.sort(array, -1)
 
 
 class Factor(NamedTuple):
-    """Positive definite blocks B (..., K, K), factored once to be solved with many times."""
+    """Positive definite blocks (..., K, K), factored once to be solved with many times."""
 
-    B: Array
     L: Array  # lower Cholesky factors, (..., K, K)
-    panels: Array  # numpy only: inverses of the triangles on the diagonal of L, (..., q, P, P)
+    # numpy: inverses of the triangles on the diagonal of L, (..., q, P, P);
+    # torch: what stands for B in the gradient graph, and the list its gradient is collected in.
+    panels: Array
+    pairs: list[tuple[Array, Array]]
 
 
-def factor(B: Array) -> Factor:
-    """Return the Cholesky factors of blocks B."""
-    if is_torch(B):
-        return Factor(B, xp(B).linalg.cholesky(B.detach()), None)
+def factor(A: Array, ridge: Scalar) -> Factor:
+    """Return the Cholesky factors of B = A + ridge · I for blocks A; ridge is (..., 1) or ()."""
+    if is_torch(A):
+        from delama_ros.core.autograd import Collect
+
+        ridge = xp(A).as_tensor(ridge, dtype=A.dtype)
+        pairs: list[tuple[Array, Array]] = []
+        token = Collect.apply(A, ridge, pairs)  # type: ignore[no-untyped-call]
+        B = A.detach().clone()
+        B.diagonal(dim1=-2, dim2=-1).add_(ridge.detach())
+        return Factor(xp(A).linalg.cholesky(B), token, pairs)
+    B = np.array(A)
+    np.einsum('...kk->...k', B)[...] += ridge
     L = np.linalg.cholesky(B)
     size = L.shape[-1]
     panel = next(p for p in range(min(PANEL, size), 0, -1) if size % p == 0)
     grid = L.reshape(*L.shape[:-2], size // panel, panel, size // panel, panel)
     triangles = np.ascontiguousarray(np.einsum('...iaib->...iab', grid))
-    return Factor(B, L, _invert_triangles(triangles))
+    return Factor(L, _invert_triangles(triangles), [])
 
 
 def solve(factored: Factor, b: Array) -> Array:
     """Solve B x = b for right-hand sides b (..., K, C)."""
+    L, panels, pairs = factored
     if is_torch(b):
         from delama_ros.core.autograd import Solve
 
-        return Solve.apply(factored.B, factored.L, b)  # type: ignore[no-untyped-call]
-    return _substitute(factored.L, factored.panels, b)
+        return Solve.apply(panels, L, b, pairs)  # type: ignore[no-untyped-call]
+    return _substitute(L, panels, b)
 
 
 def _substitute(L: Array, panels: Array, b: Array) -> Array:

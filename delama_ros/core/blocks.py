@@ -70,3 +70,10 @@ def union(*sets: Codes) -> Codes:
     if all(first is other or np.array_equal(first, other) for other in sets[1:]):
         return first
     return np.unique(np.concatenate(sets))
+
+
+def among(codes: Codes, some: Codes) -> NDArray[np.bool_]:
+    """Mark which of the codes are in a subset of them."""
+    mark = np.zeros(len(codes), dtype=bool)
+    mark[np.searchsorted(codes, some)] = True
+    return mark

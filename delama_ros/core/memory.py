@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from delama_ros.core.backend import Array, Scalar, add_diagonal, factor, solve, xp
+from delama_ros.core.backend import Array, Scalar, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -26,8 +26,9 @@ def remember(memory: Memory, H: Array, r: Array, settings: Settings) -> Memory:
     t = memory.t + 1
     if settings.accumulate == 'mean':
         return Memory(((t - 1) * memory.A + H) / t, ((t - 1) * memory.b + r) / t, t)
-    keep = settings.forget if settings.accumulate == 'forget' else 1.0
-    return Memory(keep * memory.A + H, keep * memory.b + r, t)
+    if settings.accumulate == 'sum':
+        return Memory(memory.A + H, memory.b + r, t)
+    return Memory(settings.forget * memory.A + H, settings.forget * memory.b + r, t)
 
 
 def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
@@ -39,7 +40,7 @@ def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
 
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
-    return solve(factor(add_diagonal(A, 2 * lambda1)), b)
+    return solve(factor(A, 2 * lambda1), b)
 
 
 def _shares(like: Array, steps: int, settings: Settings) -> Array:

@@ -6,24 +6,19 @@ B_i = A_i + (2 λ1 + 4 λ2 D_i) I is factored once per step. Shapes: A (..., N, 
 
 from __future__ import annotations
 
-from delama_ros.core.backend import Array, add_diagonal, factor, solve, xp
+from delama_ros.core.backend import Array, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
 def ridge(degree: Array, settings: Settings) -> Array:
-    """Return 2 λ1 + 4 λ2 D, what an agent of degree D adds to the diagonal of its A."""
-    return 2 * settings.lambda1_coupled + 4 * settings.lambda2 * degree
-
-
-def system(A: Array, degree: Array, settings: Settings) -> Array:
-    """Return B for blocks A (..., n, K, K) and degrees D (...)."""
-    return add_diagonal(A, ridge(degree, settings)[..., None, None])
+    """Return 2 λ1 + 4 λ2 D (..., 1, 1), what agents of degree D (...) add to A's diagonal."""
+    return (2 * settings.lambda1_coupled + 4 * settings.lambda2 * degree)[..., None, None]
 
 
 def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
     """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said."""
     degree = W.sum(-1)
-    factored = factor(system(A, degree, settings))
+    factored = factor(A, ridge(degree, settings))
     before = theta
     for number in range(settings.update_rounds):
         solved = solve(factored, b + pull(W, theta, settings))
@@ -53,13 +48,13 @@ def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Se
     Its step lengths are inner products over all agents, so it is for the network: robots would
     have to flood two sums in every round.
     """
-    B = system(A, W.sum(-1), settings)
-    factored = factor(B)
-    residual = b + pull(W, theta, settings) - B @ theta
+    diagonal = ridge(W.sum(-1), settings)
+    factored = factor(A, diagonal)
+    residual = b + pull(W, theta, settings) - A @ theta - diagonal[..., None] * theta
     direction = preconditioned = solve(factored, residual)
     energy = _inner(residual, preconditioned)
     for _ in range(settings.update_rounds):
-        product = B @ direction - pull(W, direction, settings)
+        product = A @ direction + diagonal[..., None] * direction - pull(W, direction, settings)
         length = _ratio(energy, _inner(direction, product))
         theta = theta + length * direction
         residual = residual - length * product
