@@ -21,9 +21,9 @@ def _see(opaque: Bools, unseen: Bools, x: float, y: float, reach: float, rays: i
     rows, cols = opaque.shape
     for k in range(rays):
         angle = 2.0 * math.pi * k / rays
-        dx, dy = 0.5 * math.cos(angle), 0.5 * math.sin(angle)
+        dx, dy = math.cos(angle), math.sin(angle)
         px, py = x, y
-        for _ in range(int(2 * reach)):
+        for _ in range(int(reach)):  # a step of one cell cannot leap over a wall
             col, row = int(px), int(py)
             if not (0 <= row < rows and 0 <= col < cols) or opaque[row, col]:
                 break
