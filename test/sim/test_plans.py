@@ -63,6 +63,21 @@ def test_a_dataset_folder_lists_its_plans(data_dir):
         load(data_dir / 'cubicasa5k' / 'svg')
 
 
+def test_the_pictures_of_the_original_dataset_are_no_plans(data_dir, tmp_path):
+    for number in (2, 13):
+        folder = tmp_path / 'high_quality' / str(number)
+        folder.mkdir(parents=True)
+        drawing = (data_dir / 'cubicasa5k' / 'svg' / f'{number}.svg').read_bytes()
+        (folder / 'model.svg').write_bytes(drawing)
+        Image.new('RGB', (9, 9)).save(folder / 'F1_scaled.png')
+        (folder / 'F1_original.png').write_text('broken')
+    assert [p.parts[-2:] for p in find(tmp_path)] == [('2', 'model.svg'), ('13', 'model.svg')]
+    plan = load(tmp_path / 'high_quality' / '13')
+    assert plan.name == '13'
+    assert plan.doors is not None
+    assert len(plan.doors) == 8
+
+
 def test_a_folder_with_one_plan_is_that_plan(tmp_path):
     write_map(generate(3).map, tmp_path / 'one')
     assert (load(tmp_path).map.cells == generate(3).map.cells).all()
@@ -74,6 +89,7 @@ def test_a_folder_with_one_plan_is_that_plan(tmp_path):
     ('spec', 'part'),
     [
         ('generated:', 'generated:SEED'),
+        ('generated', 'no such file; expected generated:SEED'),
         ('generated:-3', 'generated:SEED'),
         ('generated:castle:3', "'castle', expected one of flat, office"),
         ('generated:a:b:3', 'generated:KIND:SEED'),

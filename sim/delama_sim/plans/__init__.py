@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from delama_sim.errors import PlanError
 from delama_sim.plans.plan import Plan
 
 RESOLUTION = 0.05  # m
+EXPECTED = 'generated:SEED, a model.svg, a map.yaml, a class mask .png or a folder'
 
 
 def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
@@ -18,7 +20,7 @@ def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
     drawn at `resolution` metres; pictures finer than that are reduced to it.
     """
     text = str(spec)
-    if text.startswith('generated'):
+    if text.startswith('generated:'):
         return _generated(text, resolution)
     name, _, floor = text.partition('#')
     path = Path(name)
@@ -46,24 +48,31 @@ def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
     raise PlanError(f'{path}: is not a plan; expected {EXPECTED}')
 
 
-EXPECTED = 'generated:SEED, a model.svg, a map.yaml, a class mask .png or a folder'
-
-
 def find(folder: str | Path) -> list[Path]:
-    """Plans in a folder and below: drawings, maps, and pictures that belong to no map."""
+    """Plans in a folder and below: drawings, maps and class masks, but no other pictures."""
     root = Path(folder)
     maps = [f for f in root.rglob('*.yaml') if 'image:' in f.read_text(errors='replace')]
-    pictures = {f.with_suffix('') for f in maps}
-    masks = [f for f in root.rglob('*.png') if f.with_suffix('') not in pictures]
+    masks = [f for f in root.rglob('*.png') if _is_mask(f)]
     found = [*root.rglob('*.svg'), *maps, *masks]
     if not found:
         raise PlanError(f'{root}: holds no plan, expected .svg, map .yaml or class mask .png')
     return sorted(found, key=_natural)
 
 
-def _natural(path: Path) -> tuple[str, int, str]:
-    """Sort 2 before 13."""
-    return str(path.parent), int(path.stem) if path.stem.isdigit() else 0, path.name
+def _is_mask(path: Path) -> bool:
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return image.mode == 'P'
+    except OSError:
+        return False
+
+
+def _natural(path: Path) -> list[str | int]:
+    """Sort 2 before 13: text and numbers in turn."""
+    parts = re.split(r'(\d+)', str(path))
+    return [int(part) if part.isdecimal() else part for part in parts]
 
 
 def _generated(text: str, resolution: float) -> Plan:

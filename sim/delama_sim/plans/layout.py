@@ -128,8 +128,10 @@ def neighbours(rooms: list[Rect], passage: float) -> dict[tuple[int, int], Rect]
     for i, a in enumerate(rooms):
         for j in range(i + 1, len(rooms)):
             wall = shared_wall(a, rooms[j])
-            # a wall is longer than it is thick here, so its length is the longer side
-            if wall is not None and _length(wall, a, rooms[j]) >= passage:
+            if wall is None:
+                continue
+            length = wall.width if _runs_along_x(a, rooms[j]) else wall.height
+            if length >= passage:
                 found[i, j] = wall
     return found
 
@@ -181,7 +183,7 @@ def connect(layout: Layout, rng: Rng, *, open_share: float, loop_share: float) -
 
 def _open(layout: Layout, pair: tuple[int, int], wall: Rect, rng: Rng, open_share: float) -> None:
     a, b = layout.rooms[pair[0]], layout.rooms[pair[1]]
-    along_x = a.y1 <= b.y0 or b.y1 <= a.y0
+    along_x = _runs_along_x(a, b)
     length = wall.width if along_x else wall.height
     roomy = min(a.area, b.area) > 6
     if roomy and length > 2.0 and rng.random() < open_share:
@@ -192,6 +194,6 @@ def _open(layout: Layout, pair: tuple[int, int], wall: Rect, rng: Rng, open_shar
         layout.doors.append(passage_in(wall, along_x, width, rng))
 
 
-def _length(wall: Rect, a: Rect, b: Rect) -> float:
-    along_x = a.y1 <= b.y0 or b.y1 <= a.y0
-    return wall.width if along_x else wall.height
+def _runs_along_x(a: Rect, b: Rect) -> bool:
+    """Whether the wall between two rooms does: one room is above the other."""
+    return a.y1 <= b.y0 or b.y1 <= a.y0
