@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from delama_ros.core.backend import factor, solve
 from delama_ros.core.losses import LOSSES, logistic, softmax, squared
 from delama_ros.core.memory import Memory, local_solve, remember, remember_all
 from delama_ros.core.settings import Settings
@@ -188,3 +189,17 @@ def test_bad_data_is_named():
 def test_bad_settings_are_named(wrong):
     with pytest.raises(ValueError, match='expected'):
         replace(Settings(), **wrong)
+
+
+def test_gradients_of_the_solve():
+    rng = np.random.default_rng(9)
+    M, b = (torch.tensor(rng.normal(size=(2, 3, n)), requires_grad=True) for n in (3, 2))
+    ridge = torch.tensor(0.4, dtype=torch.float64, requires_grad=True)
+
+    def twice(M, b, ridge):
+        factored = factor(M @ M.mT, ridge)
+        return solve(factored, b + solve(factored, b).sin())
+
+    assert torch.autograd.gradcheck(twice, (M, b, ridge))
+    per_block = torch.rand(2, 1, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(twice, (M, b, per_block))
