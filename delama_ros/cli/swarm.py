@@ -14,13 +14,15 @@ from delama_ros.resources import resource
 from delama_ros.swarm.description import DescriptionError, Swarm, read
 from delama_ros.swarm.record import Record
 from delama_sim.errors import PlanError
+from delama_sim.map_file import write_map
 from delama_sim.plans import load
 
 EXAMPLES = """examples:
   delama swarm                                     five robots, a generated flat, 12 steps
   delama swarm --robots 3 --steps 6 --seed 4       another flat, fewer robots
   delama swarm --plan path/to/map.yaml             a nav2 map
-  delama swarm --config my_swarm.yaml --json figures.json"""
+  delama swarm --config my_swarm.yaml --json figures.json
+  delama swarm --transport local                   without ROS, in one process"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
@@ -40,6 +42,12 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('--seed', type=int, help='of plan and simulation (plan: generated:SEED)')
     parser.add_argument('--steps', type=int, help='time steps')
     parser.add_argument('--period', type=float, help='s of simulated time between steps')
+    parser.add_argument(
+        '--transport',
+        choices=('ros', 'local'),
+        default='ros',
+        help='ros: a process per robot over DDS; local: one process, the same numbers',
+    )
     parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
     parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
     parser.set_defaults(run=run)
@@ -61,9 +69,6 @@ def describe(args: argparse.Namespace) -> Swarm:
 
 def run(args: argparse.Namespace) -> int:
     """Run the swarm and write what it gave."""
-    # Here, not above: `delama swarm --help` and wrong arguments should not wait for ROS.
-    from delama_ros.swarm.run import RunError, run_swarm
-
     swarm = describe(args)
     folder = Path(args.out or Path('runs') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S'))
     try:
@@ -75,13 +80,27 @@ def run(args: argparse.Namespace) -> int:
     print(f'{len(swarm.robots)} robots, plan {swarm.plan}, {swarm.steps} steps; F1 in per cent')
     began = time.monotonic()
     try:
-        run_swarm(swarm, folder, show_step, record)
-    except RunError as error:
-        raise UserError(f'{error}\nlogs are in {folder / "log"}') from error
+        start(args.transport, swarm, folder, record)
     finally:
         write_results(record, folder, args.json)
     print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}')
     return 0
+
+
+def start(transport: str, swarm: Swarm, folder: Path, record: Record) -> None:
+    """Run all steps over ROS 2 or in this process."""
+    # Here, not above: `delama swarm --help` and wrong arguments should not wait for ROS.
+    if transport == 'local':
+        from delama_ros.swarm.local import run_local
+
+        run_local(swarm, show_step, record)
+        return
+    from delama_ros.swarm.run import RunError, run_swarm
+
+    try:
+        run_swarm(swarm, folder, show_step, record)
+    except RunError as error:
+        raise UserError(f'{error}\nlogs are in {folder / "log"}') from error
 
 
 def show_step(record: Record, step: int) -> None:
@@ -97,6 +116,9 @@ def write_results(record: Record, folder: Path, json_file: str | None) -> None:
     if record.bytes or record.f1:
         (folder / 'table.txt').write_text(record.table() + '\n')
     record.picture(folder / 'maps.png')
+    (folder / 'maps').mkdir(exist_ok=True)
+    for robot, occupancy in record.maps.items():
+        write_map(occupancy, folder / 'maps' / f'{robot}.yaml', mode='raw')
     write_json(folder / 'figures.json', record.figures())
     if json_file:
         write_json(json_file, record.figures())

@@ -37,9 +37,12 @@ class Record:
             value = score(occupancy, surface_truth(self.truth)).f1
             self.f1.setdefault(step, {})[robot] = value
 
-    def add_report(self, robot: str, step: int, sent: int, weights: dict[str, float]) -> None:
-        """Take what a robot reports of a step."""
+    def add_bytes(self, robot: str, step: int, sent: int) -> None:
+        """Take how many bytes a robot sent in a step."""
         self.bytes.setdefault(step, {})[robot] = sent
+
+    def add_weights(self, robot: str, step: int, weights: dict[str, float]) -> None:
+        """Take a robot's row of the collaboration graph."""
         self.weights.setdefault(step, {})[robot] = weights
 
     def finished(self, step: int) -> bool:
@@ -75,7 +78,14 @@ class Record:
                 }
             },
             'steps': steps,
-            'robots': {r: {'f1': [self.f1.get(t, {}).get(r) for t in steps]} for r in self.robots},
+            'robots': {
+                r: {
+                    'f1': [self.f1.get(t, {}).get(r) for t in steps],
+                    'bytes': [self.bytes.get(t, {}).get(r) for t in steps],
+                    'weights': [self.weights.get(t, {}).get(r) for t in steps],
+                }
+                for r in self.robots
+            },
         }
 
     def picture(self, path: Path, *, pixel: float = 0.05, columns: int = 3) -> None:

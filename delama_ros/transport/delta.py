@@ -1,7 +1,7 @@
 """Models on the air by what changed: a block is sent again only when it moved (event-triggered).
 
-A sender keeps what its receivers hold and sends the blocks that differ from it by more than a
-threshold, each whole, so that a lost message leaves stale blocks but never wrong sums. Messages
+A sender keeps what its receivers hold and sends the blocks that are new or differ from it by more
+than a threshold, each whole, so that a lost message leaves stale blocks but never wrong sums. Messages
 are numbered: a receiver that misses one knows it, and a `full` message puts it right.
 """
 
@@ -14,11 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.blocks import Blocks, Floats, Keys, decode, encode, union
+from delama_ros.core.blocks import Blocks, Floats, Keys, among, decode, encode, union
 
 LEVELS = 127  # steps of a number on each side of 0
-# sequence, flags (bit 0: full), blocks, numbers per block, outputs, corner of the key range
-HEADER = struct.Struct('<IBHHHii')
+# sequence, flags (bit 0: full), blocks sent, blocks dropped, features, outputs, lowest keys
+HEADER = struct.Struct('<IBHHHHii')
 FULL = 1
 SPAN = 2**15  # keys of one message lie within this many blocks of each other
 
@@ -58,16 +58,19 @@ class DeltaEncoder:
         full = full or self._sequence == 0
         full = full or (self._full_every > 0 and self._sequence % self._full_every == 0)
         now = Blocks.of(keys, values)
-        codes = union(now.codes, self._sent.codes)
-        target, held = now.on(codes), self._sent.on(codes)
-        moved = np.sqrt(np.mean((target - held) ** 2, axis=(1, 2))) > self._threshold
-        send = np.isin(codes, now.codes) if full else moved
-        chosen = codes[send]
-        scale, steps = _quantise(target[send], self._levels)
-        after = held.copy()
+        held = Blocks.empty(*self._sent.values.shape[1:]) if full else self._sent
+        codes = union(now.codes, held.codes)
+        present = among(codes, now.codes)
+        change = now.on(codes) - held.on(codes)
+        moved = np.sqrt(np.mean(change**2, axis=(1, 2))) > self._threshold
+        send = present & (moved | ~among(codes, held.codes))
+        scale, steps = _quantise(now.on(codes)[send], self._levels)
+        after = held.on(codes).copy()
         after[send] = steps * scale[:, None, None].astype(np.float64)
-        self._sent = Blocks(codes, after)
-        message = _pack(self._sequence, full, decode(chosen), scale, steps)
+        self._sent = Blocks(codes[present], after[present])
+        message = _pack(
+            self._sequence, full, decode(codes[send]), scale, steps, decode(codes[~present])
+        )
         self._sequence += 1
         return message
 
@@ -82,20 +85,22 @@ class DeltaDecoder:
         self._next = 0
         self._complete = False
 
-    def decode(self, message: bytes) -> Received:
+    def decode(self, message: bytes, *, late: bool = False) -> Received:
         """Take a message in; ValueError if it is damaged or of another model, and nothing changes.
 
-        A message older than the last one is not applied.
+        A message that is older than the last one, or known to come late, is not applied: what is
+        held is newer.
         """
-        sequence, full, keys, values = _unpack(message, self._shape)
-        if full or sequence >= self._next:
+        sequence, full, keys, values, dropped = _unpack(message, self._shape)
+        if not late and (full or sequence >= self._next):
             self._complete = full or (self._complete and sequence == self._next)
             new = Blocks.of(keys, values)
             held = Blocks.empty(*self._shape) if full else self._held
             codes = union(held.codes, new.codes)
             joined = held.on(codes).copy()
             joined[np.searchsorted(codes, new.codes)] = new.values
-            self._held = Blocks(codes, joined)
+            stay = ~np.isin(codes, encode(dropped))
+            self._held = Blocks(codes[stay], joined[stay])
             self._next = sequence + 1
         return Received(decode(self._held.codes), self._held.values, self._complete)
 
@@ -116,35 +121,40 @@ def _pack(
     keys: Keys,
     scale: npt.NDArray[np.float16],
     steps: npt.NDArray[np.int8],
+    dropped: Keys,
 ) -> bytes:
-    corner = keys.min(0) if len(keys) else np.zeros(2, np.int32)
-    offsets = keys - corner
-    if len(keys) and offsets.max() >= SPAN:
+    everything = np.concatenate([keys, dropped])
+    corner = everything.min(0) if len(everything) else np.zeros(2, np.int32)
+    offsets = everything.astype(np.int64) - corner
+    if len(everything) and offsets.max() >= SPAN:
         raise ValueError(f'blocks are {offsets.max()} apart, expected less than {SPAN}')
-    header = HEADER.pack(sequence, FULL * full, len(keys), *steps.shape[1:], *map(int, corner))
+    counts = len(keys), len(dropped)
+    header = HEADER.pack(sequence, FULL * full, *counts, *steps.shape[1:], *map(int, corner))
     # by feature rather than by block: neighbours in the stream are alike and compress better
     body = offsets.T.astype('<u2').tobytes() + scale.astype('<f2').tobytes()
     return header + zlib.compress(body + steps.transpose(1, 2, 0).tobytes(), 9)
 
 
-def _unpack(message: bytes, shape: tuple[int, int]) -> tuple[int, bool, Keys, Floats]:
+def _unpack(message: bytes, shape: tuple[int, int]) -> tuple[int, bool, Keys, Floats, Keys]:
     try:
-        sequence, flags, count, features, outputs, *corner = HEADER.unpack_from(message)
-        size = count * (6 + features * outputs)
+        sequence, flags, count, dropped, *block, x, y = HEADER.unpack_from(message)
+        size = 4 * (count + dropped) + count * (2 + block[0] * block[1])
         inflater = zlib.decompressobj()
         body = inflater.decompress(message[HEADER.size :], size + 1)
     except (struct.error, zlib.error) as error:
         raise ValueError(f'message of {len(message)} bytes is damaged: {error}') from None
-    if (features, outputs) != shape:
-        raise ValueError(f'blocks of {features} x {outputs} numbers, expected {shape}')
+    if tuple(block) != shape:
+        raise ValueError(f'blocks of {block[0]} x {block[1]} numbers, expected {shape}')
     if len(body) != size or not inflater.eof:
         raise ValueError(f'message does not hold the {count} blocks it announces')
-    offsets = np.frombuffer(body, '<u2', 2 * count).reshape(2, count).T
-    scale = np.frombuffer(body, '<f2', count, 4 * count).astype(np.float64)
+    total = count + dropped
+    offsets = np.frombuffer(body, '<u2', 2 * total).reshape(2, total).T
+    scale = np.frombuffer(body, '<f2', count, 4 * total).astype(np.float64)
     if not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError('a scale is not a finite number above 0')
-    steps = np.frombuffer(body, np.int8, offset=6 * count).reshape(features, outputs, count)
-    keys = (offsets.astype(np.int64) + corner).astype(np.int32)
-    if len(np.unique(encode(keys))) != count:
+    steps = np.frombuffer(body, np.int8, offset=4 * total + 2 * count).reshape(*shape, count)
+    keys = (offsets.astype(np.int64) + (x, y)).astype(np.int32)
+    if len(np.unique(encode(keys))) != total:
         raise ValueError('a block is in the message twice')
-    return sequence, bool(flags & FULL), keys, steps.transpose(2, 0, 1) * scale[:, None, None]
+    values = steps.transpose(2, 0, 1) * scale[:, None, None]
+    return sequence, bool(flags & FULL), keys[:count], values, keys[count:]

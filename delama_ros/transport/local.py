@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message, Phase
+from delama_ros.transport.port import Encoding, Port, Wire
+from delama_ros.transport.size import wire_bytes
 
 # Who is in reach of whom, by name. Robots may be named that are not there (any more).
 Links = Mapping[str, Iterable[str]]
@@ -22,11 +24,11 @@ Links = Mapping[str, Iterable[str]]
 
 @dataclass
 class Traffic:
-    """What one step cost; bytes are 0 without an encoder."""
+    """What one step cost."""
 
     ticks: int = 0
     messages: Counter[Phase] = field(default_factory=Counter)  # sent, by phase
-    bytes: Counter[Phase] = field(default_factory=Counter)  # sent, by phase
+    bytes: Counter[str] = field(default_factory=Counter)  # sent, by robot
     delivered: int = 0  # copies that arrived
     lost: int = 0  # copies that did not
     refused: int = 0  # copies the receiver did not want
@@ -43,7 +45,7 @@ class LocalTransport:
         loss: float = 0.0,
         delay: int = 0,
         deadline: int = 10,
-        encode: Callable[[Message], bytes] | None = None,
+        encoding: Encoding = Encoding.FLOAT64,
     ) -> None:
         """Set up; delay is the most ticks a copy may take beyond the first (uniform from 0)."""
         if not 0 <= loss <= 1:
@@ -53,22 +55,25 @@ class LocalTransport:
                 f'delay is {delay} and deadline {deadline}, expected 0 <= delay < deadline'
             )
         self.agents = {agent.name: agent for agent in agents}
+        self._ports = {name: Port(name, encoding) for name in self.agents}
         self._random = np.random.default_rng(seed)
         self._loss = loss
         self._delay = delay
         self._deadline = deadline
-        self._encode = encode
+        self._encoding = encoding
         self._tick = 0
-        self._air: list[tuple[int, str, Message]] = []  # (tick of arrival, receiver, message)
+        self._air: list[tuple[int, str, Wire]] = []  # (tick of arrival, receiver, message)
 
     def add(self, agent: Agent) -> None:
         """Let a robot join."""
         if agent.name in self.agents:
             raise ValueError(f'a robot named {agent.name!r} is already there')
         self.agents[agent.name] = agent
+        self._ports[agent.name] = Port(agent.name, self._encoding)
 
     def remove(self, name: str) -> Agent:
         """Take a robot away, as if it had died."""
+        del self._ports[name]
         return self.agents.pop(name)
 
     def run_step(self, step: int, links: Links) -> Traffic:
@@ -78,6 +83,7 @@ class LocalTransport:
         first = self._tick
         waiting: dict[str, int] = {}
         for name, agent in self.agents.items():
+            self._ports[name].meet(frozenset(reach[name]))
             self._send(name, agent.begin(step, reach[name]), reach, traffic)
             waiting[name] = self._tick
         while not all(agent.done for agent in self.agents.values()):
@@ -99,23 +105,32 @@ class LocalTransport:
         for message in messages:
             phase = Phase(message.phase)
             traffic.messages[phase] += 1
-            if self._encode is not None:
-                traffic.bytes[phase] += len(self._encode(message))
+            wire = self._ports[name].pack(message)
+            traffic.bytes[name] += wire_bytes(wire)
             for receiver in reach[name]:
                 lost = self._random.random() < self._loss
                 wait = 1 + int(self._random.integers(0, self._delay + 1))
                 if lost:
                     traffic.lost += 1
                 else:
-                    self._air.append((self._tick + wait, receiver, message))
+                    self._air.append((self._tick + wait, receiver, wire))
 
     def _deliver(self, traffic: Traffic) -> None:
         due = [copy for copy in self._air if copy[0] <= self._tick]
         self._air = [copy for copy in self._air if copy[0] > self._tick]
-        for _, receiver, message in due:
+        for _, receiver, wire in due:
             if receiver in self.agents:
                 traffic.delivered += 1
-                traffic.refused += self.agents[receiver].receive(message) is not None
+                traffic.refused += self._refuses(receiver, wire)
+
+    def _refuses(self, receiver: str, wire: Wire) -> bool:
+        agent = self.agents[receiver]
+        if agent.unwanted(wire):
+            return True
+        try:
+            return agent.receive(self._ports[receiver].unpack(wire)) is not None
+        except ValueError:
+            return True
 
 
 def in_range(positions: Mapping[str, tuple[float, float]], radius: float) -> dict[str, list[str]]:

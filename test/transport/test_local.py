@@ -11,6 +11,7 @@ from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Phase
 from delama_ros.core.settings import PAPER, Settings
 from delama_ros.transport.local import LocalTransport, in_range, partition
+from delama_ros.transport.port import Encoding
 
 K = 3
 VARIANTS = [PAPER, replace(PAPER, dual_rounds=0), Settings(), Settings(warm_start=True)]
@@ -157,11 +158,17 @@ def test_loss_moves_the_result_only_a_little():
             np.testing.assert_allclose(result(lossy)[name], theta, atol=0.2)
 
 
-def test_bytes_are_counted_with_an_encoder():
-    swarm = swarm_of(3, Settings(), encode=lambda message: b'12345')
-    feed(swarm, 0)
-    traffic = swarm.run_step(0, links_of(networkx.complete_graph(3)))
-    assert {phase: 5 * count for phase, count in traffic.messages.items()} == traffic.bytes
+def test_bytes_are_counted_and_deltas_are_smaller():
+    links = links_of(networkx.complete_graph(3))
+    sent = {}
+    for encoding in Encoding:
+        swarm = swarm_of(3, Settings(), encoding=encoding)
+        for step in range(3):
+            feed(swarm, step)
+            traffic = swarm.run_step(step, links)
+        assert set(traffic.bytes) == set(swarm.agents)
+        sent[encoding] = sum(traffic.bytes.values())
+    assert 0 < sent[Encoding.DELTA] < sent[Encoding.FLOAT64]
 
 
 def test_bad_arguments_are_named():
