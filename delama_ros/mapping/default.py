@@ -8,26 +8,26 @@ from pathlib import Path
 
 import numpy as np
 
-from delama_ros.core.agent import Agent
 from delama_ros.core.distances import Distance, Overlap, by_name
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint, load
 from delama_ros.mapping.mapper import Mapper
+from delama_ros.mapping.tile_agent import TileAgent
 from delama_ros.mapping.tiles import TileModel, hat_table
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
-# A weak λ1 in the coupled solve, or tiles a robot never saw would be pulled to the prior against
-# what its neighbours know; the memory is a sum, so that λ1 loses its say as evidence grows.
+# A weak λ1 in the coupled solve, or what neighbours know would be pulled to the prior; the memory
+# is a sum, so that λ1 loses its say as evidence grows.
 SETTINGS = Settings(
     accumulate='sum',
     lambda1_local=0.05,
-    lambda1_coupled=0.001,
+    lambda1_coupled=0.01,
     lambda2=1.0,
     lambda3=1.0,
     distance='overlap',
     null_edge=None,
-    update_rounds=10,
+    update_rounds=3,
     momentum=0.0,
     warm_start=True,
 )
@@ -58,7 +58,7 @@ def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper
     """Return a mapper for one robot; changes replace single settings of the checkpoint."""
     settings = replace(checkpoint.settings, **changes)  # type: ignore[arg-type]
     used = replace(checkpoint, settings=settings)
-    agent = Agent(
+    agent = TileAgent(
         robot,
         settings,
         fingerprint=used.fingerprint,

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import avg_pool2d, softplus
 
-from delama_ros.core import update
+from delama_ros.core.backend import factor, solve
 from delama_ros.core.memory import local_solve
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.evidence import Floats
@@ -36,7 +36,6 @@ class LearnedTiles(nn.Module):
         self.ridge = nn.Parameter(inverse_softplus(settings.lambda1_local))
         self.ridge_coupled = nn.Parameter(inverse_softplus(settings.lambda1_coupled))
         self.coupling = nn.Parameter(inverse_softplus(settings.lambda2))
-        self.momentum = nn.Parameter(torch.logit(torch.tensor(settings.momentum or 0.25)))
 
     def statistics(self, counts: Tensor) -> tuple[Tensor, Tensor]:
         """H (..., K, K) and r (..., K, 1) of counts (..., KINDS, S, S), as TileModel has them."""
@@ -62,13 +61,14 @@ class LearnedTiles(nn.Module):
         robots = parts[0].shape[0]
         graph = (1.0 - torch.eye(robots)) / (robots - 1)
         A, b = (torch.zeros_like(part) for part in self.statistics(parts[0]))
+        known = torch.zeros(parts[0].shape[:2], dtype=torch.bool)
         correction = torch.zeros_like(b)
         steps = []
         for counts in parts:
             H, r = self.statistics(counts)
-            A, b = A + H, b + r
+            A, b, known = A + H, b + r, known | counts.flatten(2).any(-1)
             local = local_solve(A, b, settings.lambda1_local)
-            steps.append(update.jacobi(A, b, graph, local + correction, settings))
+            steps.append(tile_rounds(A, b, graph, known, local + correction, settings))
             correction = steps[-1] - local
         return steps
 
@@ -85,7 +85,6 @@ class LearnedTiles(nn.Module):
             lambda1_local=softplus(self.ridge),
             lambda1_coupled=softplus(self.ridge_coupled),
             lambda2=softplus(self.coupling),
-            momentum=torch.sigmoid(self.momentum),
         )
 
     def export(self) -> tuple[TileModel, Settings]:
@@ -100,7 +99,6 @@ class LearnedTiles(nn.Module):
             lambda1_coupled=float(learned.lambda1_coupled),
             lambda2=coupling,
             lambda3=coupling,
-            momentum=float(learned.momentum),
         )
         table = self.table.detach().double().numpy()
         return (
@@ -112,6 +110,21 @@ class LearnedTiles(nn.Module):
             ),
             settings,
         )
+
+
+def tile_rounds(
+    A: Tensor, b: Tensor, graph: Tensor, known: Tensor, theta: Tensor, settings: Settings
+) -> Tensor:
+    """Run M2 rounds of `TileAgent` for all robots, who hear each other; known is (N, n)."""
+    W = graph[..., None] * known  # (N, N, n): weight of j in a tile of i
+    degree = W.sum(1)
+    coupled = 2 * settings.lambda1_coupled + 4 * settings.lambda2 * degree
+    ridge = torch.where(degree > 0, coupled, 2 * settings.lambda1_local)
+    factored = factor(A, ridge[..., None])
+    for _ in range(settings.update_rounds):
+        pull = 4 * settings.lambda2 * torch.einsum('ijn,jnkc->inkc', W, theta)
+        theta = solve(factored, b + pull)
+    return theta
 
 
 def principal_tiles(truth: Floats, features: int) -> Floats:

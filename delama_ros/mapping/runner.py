@@ -9,8 +9,6 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
-from delama_sim.grid import Floats
-from delama_sim.protocol import MappingRun
 
 from delama_ros.core.messages import Dual, Message, Phase
 from delama_ros.mapping.checkpoint import Checkpoint
@@ -18,6 +16,8 @@ from delama_ros.mapping.dataset import scan_of
 from delama_ros.mapping.default import make_mapper
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
+from delama_sim.grid import Floats
+from delama_sim.protocol import MappingRun
 
 SCALARS = 16  # bytes of a row (x, y) of a dual message, its name not counted
 

@@ -1,8 +1,8 @@
 """Models on the air by what changed: a block is sent again only when it moved (event-triggered).
 
 A sender keeps what its receivers hold and sends the blocks that are new or differ from it by more
-than a threshold, each whole, so that a lost message leaves stale blocks but never wrong sums. Messages
-are numbered: a receiver that misses one knows it, and a `full` message puts it right.
+than a threshold, each whole, so that a lost message leaves old blocks but never wrong sums.
+Messages are numbered: a receiver that misses one knows it, and a `full` message puts it right.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _unpack(message: bytes, shape: tuple[int, int]) -> tuple[int, bool, Keys, Fl
     if not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError('a scale is not a finite number above 0')
     steps = np.frombuffer(body, np.int8, offset=4 * total + 2 * count).reshape(*shape, count)
-    keys = (offsets.astype(np.int64) + (x, y)).astype(np.int32)
+    keys = (offsets.astype(np.int64) + np.array([x, y])).astype(np.int32)
     if len(np.unique(encode(keys))) != total:
         raise ValueError('a block is in the message twice')
     values = steps.transpose(2, 0, 1) * scale[:, None, None]
