@@ -14,7 +14,7 @@ from delama_sim.grid import Floats, OccupancyMap
 
 @compiled
 def _cast(
-    clear: npt.NDArray[np.int32],
+    clear: npt.NDArray[np.int8],
     origins: Floats,
     angles: Floats,
     limit: float,
@@ -31,23 +31,24 @@ def _cast(
         x, y = origins[m, 0], origins[m, 1]
         for b in range(angles.shape[1]):
             dx, dy = math.cos(angles[m, b]), math.sin(angles[m, b])
-            inverse_x = 1.0 / dx if dx != 0.0 else math.inf
-            inverse_y = 1.0 / dy if dy != 0.0 else math.inf
+            # Slopes too small to matter in any map count as none: their inverse may overflow.
+            sideways, upright = abs(dx) > 1e-15, abs(dy) > 1e-15
+            inverse_x, inverse_y = 1.0 / dx, 1.0 / dy
             right, up = dx > 0.0, dy > 0.0
             column, row = math.floor(x), math.floor(y)
             t = 0.0
             hit = math.inf
             while 0 <= column < cols and 0 <= row < rows and t <= limit:
-                leap = clear[row, column]
+                leap = int(clear[row, column])
                 if leap == 0:
                     hit = t
                     break
                 # distance to the vertical and horizontal edge of the empty square
-                if dx != 0.0:
+                if sideways:
                     tx = ((column + leap if right else column - leap + 1) - x) * inverse_x
                 else:
                     tx = math.inf
-                if dy != 0.0:
+                if upright:
                     ty = ((row + leap if up else row - leap + 1) - y) * inverse_y
                 else:
                     ty = math.inf
@@ -97,7 +98,7 @@ def _discs(
 
 
 @compiled
-def _walls(clear: npt.NDArray[np.int32], starts: Floats, ends: Floats, counts: Floats) -> None:
+def _walls(clear: npt.NDArray[np.int8], starts: Floats, ends: Floats, counts: Floats) -> None:
     """Count the separate walls each segment crosses, cell by cell."""
     rows, cols = clear.shape
     for m in range(starts.shape[0]):
@@ -130,7 +131,8 @@ class RayCaster:
 
     def __init__(self, occupancy: OccupancyMap) -> None:
         self.map = occupancy
-        self._clear = chessboard(occupancy.solid)
+        # Bytes keep the field in the processor's cache; a shorter leap is as exact as a long one.
+        self._clear = np.minimum(chessboard(occupancy.solid), 127).astype(np.int8)
 
     def ranges(
         self,

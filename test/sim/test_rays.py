@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from delama_sim.grid import FREE, OCCUPIED, OccupancyMap
@@ -75,6 +75,8 @@ def test_equal_to_geometry_in_ten_real_plans(data_dir):
         st.integers(-8, 8).map(lambda k: k * math.pi / 8), st.floats(-math.pi, math.pi)
     ),
 )
+@example(x=3, y=4, angle=-2.2e-311)  # a slope whose inverse overflows
+@example(x=4, y=3, angle=math.pi / 2)
 def test_rays_from_corners_along_edges_and_diagonals_end(x, y, angle):
     # positions on cell corners and edges, directions through corners: where rounding bites
     origin = (x * 0.05, y * 0.05)
