@@ -31,9 +31,9 @@ def test_saved_checkpoint_is_the_same_model(tmp_path) -> None:
 
 def test_fingerprint_tells_models_apart() -> None:
     one = packaged()
-    assert make_mapper('a', one).agent.fingerprint == default_mapper('b').agent._fingerprint
+    assert make_mapper('a', one).agent.fingerprint == default_mapper('b').agent.fingerprint
     other = make_mapper('a', one, lambda2=0.123)
-    assert other.agent.fingerprint != default_mapper('b').agent._fingerprint
+    assert other.agent.fingerprint != default_mapper('b').agent.fingerprint
 
 
 def test_a_file_that_is_no_checkpoint_is_named(tmp_path) -> None:

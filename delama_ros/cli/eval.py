@@ -1,0 +1,102 @@
+"""`delama eval`: how good a trained model is, against all that it could be replaced by."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from delama_ros.cli.errors import UserError
+from delama_ros.cli.output import print_table, write_json
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the `eval` subcommand."""
+    parser = subparsers.add_parser(
+        'eval',
+        help='measure maps against the truth and against other methods',
+        description='Robots explore plans, one scan per step; every method maps the same scans. '
+        'F1 of the occupied class over the whole plan at 0.1 m, mean and standard error over '
+        'plans. Of a folder the 30 % of plans that training never uses are taken.',
+        epilog='examples:\n'
+        '  delama eval mapping --plans generated:9000-9010\n'
+        '  delama eval mapping --plans maps/ --jobs 2 --json mapping.json --plot mapping.png\n'
+        '  delama eval mapping --plans generated:9000-9010 --links line --methods delama oracle',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('task', choices=['mapping'], help='what to measure')
+    parser.add_argument(
+        '--plans', default='generated:9000-9010', help='folder or generated:A-B (%(default)s)'
+    )
+    parser.add_argument('--all', action='store_true', help='all plans of a folder')
+    parser.add_argument('--limit', type=int, help='use at most this many plans')
+    parser.add_argument('--checkpoint', help='file (default: the one in the package)')
+    parser.add_argument('--robots', type=int, default=5, help='default 5')
+    parser.add_argument('--steps', type=int, default=12, help='default 12')
+    parser.add_argument('--seed', type=int, default=0, help='of the runs (default 0)')
+    parser.add_argument('--links', choices=['full', 'line'], default='full', help='who hears whom')
+    parser.add_argument(
+        '--pose-noise', type=float, default=0.0, metavar='M',
+        help='standard deviation of positions; 0.6 degrees of heading go with 0.05 m',
+    )
+    parser.add_argument('--methods', nargs='+', metavar='NAME', help='default: all')
+    parser.add_argument('--jobs', type=int, default=1, help='processes (default 1)')
+    parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
+    parser.add_argument('--plot', metavar='FILE', help='draw F1 over t and over bytes')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from delama_ros.mapping.checkpoint import load
+    from delama_ros.mapping.dataset import plan_specs, split
+    from delama_ros.mapping.default import packaged
+    from delama_ros.mapping.evaluate import METHODS, Protocol, evaluate
+
+    methods = args.methods or list(METHODS)
+    for name in methods:
+        if name not in METHODS:
+            raise UserError(f'method {name!r} is not known, expected some of {", ".join(METHODS)}')
+    if args.robots < 2 or args.steps < 1:
+        raise UserError(
+            f'{args.robots} robots and {args.steps} steps, expected at least 2 and 1'
+        )
+    try:
+        specs = plan_specs(args.plans)
+        checkpoint = load(args.checkpoint) if args.checkpoint else packaged()
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    if not args.all and not args.plans.startswith('generated:'):
+        specs = split(specs)[1]
+    protocol = Protocol(args.robots, args.steps, args.seed, args.pose_noise, args.links)
+    figures = evaluate(
+        specs[: args.limit], protocol, checkpoint, methods, jobs=args.jobs,
+        say=lambda text: print(f'\r{text}', end='', file=sys.stderr),
+    )
+    print(file=sys.stderr)
+    show(figures)
+    if args.json:
+        write_json(args.json, figures)
+    if args.plot:
+        from delama_ros.mapping.plots import plot_figures
+
+        plot_figures(figures, args.plot)
+    return 0
+
+
+def show(figures: dict[str, Any]) -> None:
+    """Print F1 at the first, middle and last step, and the rest at the last."""
+    steps = figures['protocol']['steps']
+    shown = sorted({1, (steps + 1) // 2, steps})
+    rows = []
+    for name, values in figures['methods'].items():
+        f1 = [f'{values["f1"][t - 1]:.1f} ± {values["f1_se"][t - 1]:.1f}' for t in shown]
+        last = [f'{values[key][-1]:.1f}' for key in ('precision', 'recall', 'coverage')]
+        size = [f'{sum(values["bytes"]) / steps:.0f}', f'{values["bytes"][-1]:.0f}']
+        rows.append([name, *f1, *last, *size, f'{sorted(values["ms"])[steps // 2]:.1f}'])
+    header = ['method', *(f'F1 t={t}' for t in shown), 'precision', 'recall', 'coverage']
+    print_table([*header, 'bytes', f'bytes t={steps}', 'ms'], rows)
+    print(
+        f'{figures["plans"]} plans; bytes per robot and step, mean and at the end; '
+        'ms per robot and step'
+    )
