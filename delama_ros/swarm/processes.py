@@ -79,6 +79,12 @@ class Processes:
                 return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
         return None
 
+    def kill(self, name: str) -> None:
+        """End a process at once, as a crash or an empty battery would."""
+        process = self._running.pop(name)
+        process.kill()
+        process.wait()
+
     def stop(self, patience: float = 2.0) -> None:
         """Ask all to end, and after `patience` seconds make them."""
         for sign in (signal.SIGINT, signal.SIGKILL):

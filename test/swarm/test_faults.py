@@ -1,0 +1,132 @@
+"""What happens to a robot does not stop the others: real processes, killed, restarted, lied to."""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rclpy.qos import QoSProfile
+
+from delama_ros.core.messages import Params, Phase
+from delama_ros.mapping.default import default_mapper
+from delama_ros.msg import ModelParams
+from delama_ros.nodes.wire import packet_to_ros
+from delama_ros.swarm.description import from_mapping
+from delama_ros.transport.port import Encoding, Packet, Port
+
+spec = importlib.util.spec_from_file_location('live', Path(__file__).with_name('live.py'))
+assert spec is not None
+assert spec.loader is not None
+live = importlib.util.module_from_spec(spec)
+sys.modules['live'] = live
+spec.loader.exec_module(live)
+
+ROBOTS = ['ann', 'bob', 'cid', 'dot', 'rogue']
+
+
+@pytest.fixture
+def swarm(tmp_path: Path, ros_environment: dict[str, str]) -> 'live.LiveSwarm':
+    description = from_mapping(
+        {
+            'robots': ROBOTS,
+            'steps': 1000,
+            'seed': 5,
+            'period': 1.5,
+            'deadline': 0.5,
+            'simulator': {'thicken_walls': 0.05, 'scan_rate': 2.0},
+        }
+    )
+    with live.LiveSwarm(description, tmp_path, ros_environment) as running:
+        yield running
+
+
+def lies(step: int) -> dict[str, Packet]:
+    """Return packets that a broken or malicious robot might send, by what is wrong with them."""
+    agent = default_mapper('rogue').agent
+    size = agent.theta[1].shape[1]
+    honest = Params(
+        'rogue',
+        step,
+        Phase.LOCAL,
+        0,
+        agent.fingerprint,
+        np.array([[0, 0]], np.int32),
+        np.ones((1, size, 1)),
+    )
+    packet = Port('rogue', Encoding.FLOAT64).pack(honest)
+    assert isinstance(packet, Packet)
+    half = packet.data[: len(packet.data) // 2]
+    nan = np.full(size, np.nan).astype('<f8').tobytes()
+    huge = np.full(size, 1e300).astype('<f8').tobytes()
+    return {
+        'not finite': replace(packet, data=nan),
+        'absurd value': replace(packet, data=huge),
+        'foreign fingerprint': replace(packet, fingerprint=12345),
+        'future step': replace(packet, step=step + 50),
+        'past step': replace(packet, step=max(0, step - 1)),
+        'wrong shape': replace(packet, shape=(size // 2, 1), data=half),
+        'unknown phase': replace(packet, phase=77),
+        'malformed': replace(packet, keys=np.zeros((1, 1), np.int32)),
+    }
+
+
+def test_death_return_late_joiner_and_lies(swarm: 'live.LiveSwarm', tmp_path: Path) -> None:
+    memory = str(tmp_path / 'cid.npz')
+    for name in ('ann', 'bob'):
+        swarm.start_robot(name)
+    swarm.start_robot('cid', memory_file=memory, memory_period=0.5)
+    swarm.start_simulator()
+    swarm.until(lambda: swarm.peers('ann') == {'bob', 'cid'} and swarm.step_of('ann') >= 3)
+
+    # kill -9: the others go on at once and after two steps do not wait any more
+    swarm.processes.kill('cid')
+    died = swarm.step_of('ann')
+    swarm.until(lambda: swarm.step_of('ann') >= died + 4)
+    assert swarm.peers('ann') == {'bob'}
+    assert swarm.peers('bob') == {'ann'}
+    done = {t for t, row in swarm.record.weights.items() if 'ann' in row and t > died}
+    assert done >= set(range(died + 1, died + 4))  # no step was lost
+    assert swarm.diagnostics['ann']['rounds incomplete'] == '0'  # and none waited in vain
+    assert abs(swarm.f1('ann') - swarm.f1('bob')) < 0.01
+
+    # a restart goes on with its memory and is back within two steps of its first
+    seen = set(swarm.record.weights)
+    swarm.start_robot('cid', memory_file=memory, memory_period=0.5)
+    swarm.until(lambda: 'cid' in swarm.peers('ann') and swarm.step_of('cid') > max(seen))
+    first = min(t for t, row in swarm.record.weights.items() if 'cid' in row and t > max(seen))
+    rows = {t: row.get('ann', {}) for t, row in swarm.record.weights.items() if t > max(seen)}
+    joined = min(t for t, row in rows.items() if 'cid' in row)
+    assert joined <= first + 2
+    assert 'goes on with' in swarm.log('cid')
+
+    # a late joiner has the others' map after two steps
+    swarm.start_robot('dot')
+    swarm.until(lambda: swarm.step_of('dot') > 0)
+    first = swarm.step_of('dot')
+    swarm.until(lambda: min(swarm.step_of('dot'), swarm.step_of('ann')) >= first + 2)
+    rows = {t: row for t, row in swarm.record.weights.items() if t >= first}
+    assert set(rows[first + 2]['dot']) == {'ann', 'bob', 'cid'}, rows
+    assert swarm.record.f1[first + 2]['dot'] > swarm.record.f1[first + 2]['ann'] - 0.02, rows
+
+    # lies are refused, counted and named; maps are unharmed
+    publisher = swarm.node.create_publisher(ModelParams, '/delama/params', QoSProfile(depth=10))
+    swarm.until(lambda: publisher.get_subscription_count() >= 4)
+    before = swarm.f1('ann')
+    start = swarm.step_of('ann')
+
+    def lie() -> bool:
+        for packet in lies(swarm.step_of('ann') + 1).values():
+            publisher.publish(packet_to_ros(packet))
+        return swarm.step_of('ann') >= start + 4
+
+    swarm.until(lie)
+    told = swarm.diagnostics['ann']
+    for reason in lies(1):
+        assert int(told.get(f'refused, {reason}', 0)) > 0, (reason, told)
+    assert swarm.peers('ann') == {'bob', 'cid', 'dot'}
+    assert swarm.f1('ann') > before - 0.02
+    for name in ('ann', 'bob', 'cid', 'dot'):
+        assert 'Traceback' not in swarm.log(name)
+        assert 'worker failed' not in swarm.log(name)
