@@ -6,16 +6,18 @@ import argparse
 import time
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from delama_ros.cli.errors import UserError
 from delama_ros.cli.output import format_table, write_json
 from delama_ros.resources import resource
 from delama_ros.swarm.description import DescriptionError, Swarm, read
-from delama_ros.swarm.record import Record
 from delama_sim.errors import PlanError
 from delama_sim.map_file import write_map
 from delama_sim.plans import load
+
+if TYPE_CHECKING:
+    from delama_ros.swarm.record import Record
 
 EXAMPLES = """examples:
   delama swarm                                     five robots, a generated flat, 12 steps
@@ -70,6 +72,9 @@ def describe(args: argparse.Namespace) -> Swarm:
 def run(args: argparse.Namespace) -> int:
     """Run the swarm and write what it gave."""
     swarm = describe(args)
+    # Here, not above: `delama swarm --help` and wrong arguments should not wait for this, or ROS.
+    from delama_ros.swarm.record import Record
+
     folder = Path(args.out or Path('runs') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S'))
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +94,6 @@ def run(args: argparse.Namespace) -> int:
 
 def start(transport: str, swarm: Swarm, folder: Path, record: Record) -> None:
     """Run all steps over ROS 2 or in this process."""
-    # Here, not above: `delama swarm --help` and wrong arguments should not wait for ROS.
     if transport == 'local':
         from delama_ros.swarm.local import run_local
 

@@ -1,21 +1,14 @@
-"""Parameters as tables: name → default, meaning and range, declared on a node in one go."""
+"""Declares a table of parameters on a node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
-
-class Option(NamedTuple):
-    """A parameter: its default also fixes its type."""
-
-    default: Any
-    text: str
-    low: float = 0
-    high: float = 1e9
+from delama_ros.swarm.options import Option
 
 
 def declare(node: Node, options: Mapping[str, Option], *, may_change: str = '') -> dict[str, Any]:

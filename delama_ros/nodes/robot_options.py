@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from delama_ros.nodes.options import Option
+from delama_ros.swarm.options import Option
 from delama_ros.transport.port import Encoding
 from delama_sim.grid import Pose
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import rclpy
+from rclpy.exceptions import ParameterException
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 
@@ -18,7 +19,7 @@ def run(program: str, make: Callable[[], Node], close: Callable[[Node], None]) -
     try:
         node = make()
         rclpy.spin(node)
-    except ValueError as error:
+    except (ValueError, ParameterException) as error:
         print(f'{program}: error: {error}', file=sys.stderr)
         return 2
     except (KeyboardInterrupt, ExternalShutdownException):

@@ -8,19 +8,11 @@ import time
 from typing import Any
 
 import numpy as np
-import rclpy
 from builtin_interfaces.msg import Time as Stamp
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import OccupancyGrid, Odometry
-from rcl_interfaces.msg import (
-    FloatingPointRange,
-    IntegerRange,
-    ParameterDescriptor,
-    SetParametersResult,
-)
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -32,7 +24,10 @@ from tf2_msgs.msg import TFMessage
 
 from delama_ros.msg import Links
 from delama_ros.nodes.maps import LATCHED, occupancy_to_ros
-from delama_ros.nodes.simulator_options import OPTIONS, Option, make_world
+from delama_ros.nodes.options import declare
+from delama_ros.nodes.running import run
+from delama_ros.swarm.options import SIMULATOR
+from delama_ros.swarm.world import make_world
 from delama_sim.world import NANO, Scan
 
 TICK = 0.005  # s of wall time between looks at the clock
@@ -46,7 +41,7 @@ class Simulator(Node):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('simulator', **kwargs)
-        self._options = {name: self._declare(name, option) for name, option in OPTIONS.items()}
+        self._options = declare(self, SIMULATOR, may_change='speed')
         self._world = make_world(self._options)
         names = self._world.names
         prefix = not self._options['namespaced_tf']
@@ -80,21 +75,6 @@ class Simulator(Node):
         self._publish_fixed()
         self._publish_links()
         self.create_timer(TICK, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
-
-    def _declare(self, name: str, option: Option) -> Any:
-        kind = type(option.default)
-        low, high = option.low, option.high
-        descriptor = ParameterDescriptor(
-            description=option.text,
-            read_only=name != 'speed',
-            floating_point_range=[FloatingPointRange(from_value=float(low), to_value=float(high))]
-            if kind is float
-            else [],
-            integer_range=[IntegerRange(from_value=int(low), to_value=int(min(high, 2**31 - 1)))]
-            if kind is int
-            else [],
-        )
-        return self.declare_parameter(name, option.default, descriptor).value
 
     def _on_parameters(self, changes: list[Parameter]) -> SetParametersResult:
         for change in changes:
@@ -249,17 +229,7 @@ def transform(parent: str, child: str, pose: np.ndarray, stamp: Stamp) -> Transf
 
 def main() -> int:
     """Run until the end; a wrong parameter ends it with one line."""
-    rclpy.init()
-    try:
-        rclpy.spin(Simulator())
-    except (KeyboardInterrupt, ExternalShutdownException):
-        return 0
-    except (ValueError, ParameterException) as error:
-        print(f'simulator: {error}', file=sys.stderr)
-        return 1
-    finally:
-        rclpy.try_shutdown()
-    return 0
+    return run('delama_simulator', Simulator, lambda node: None)
 
 
 if __name__ == '__main__':

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from delama_ros.nodes.simulator_options import OPTIONS
+from delama_ros.swarm.options import SIMULATOR
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 
@@ -108,11 +108,11 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
 
 def _check_option(name: str, value: Any) -> None:
     """Refuse what the simulator node would refuse."""
-    if name not in OPTIONS:
+    if name not in SIMULATOR:
         raise DescriptionError(
-            f'simulator.{name} is not known, expected one of: {", ".join(OPTIONS)}'
+            f'simulator.{name} is not known, expected one of: {", ".join(SIMULATOR)}'
         )
-    option = OPTIONS[name]
+    option = SIMULATOR[name]
     typed = _typed(f'simulator.{name}', value, type(option.default).__name__)
     if isinstance(typed, int | float) and not option.low <= typed <= option.high:
         raise DescriptionError(

@@ -9,9 +9,10 @@ import numpy as np
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.nodes.simulator_options import OPTIONS, make_world
 from delama_ros.swarm.description import Swarm
+from delama_ros.swarm.options import SIMULATOR
 from delama_ros.swarm.record import Record
+from delama_ros.swarm.world import make_world
 from delama_ros.transport.local import LocalTransport
 from delama_ros.transport.port import Encoding
 from delama_sim.grid import Pose
@@ -25,7 +26,7 @@ def run_local(swarm: Swarm, on_step: Callable[[Record, int], None], record: Reco
     Step t takes the scans up to t · period, from poses that odometry and a known start give, as
     robot nodes do.
     """
-    defaults = {name: option.default for name, option in OPTIONS.items()}
+    defaults = {name: option.default for name, option in SIMULATOR.items()}
     world = make_world({**defaults, **swarm.simulator_parameters()})
     record.truth = world.maps[0]
     origins = world.corrections()

@@ -13,7 +13,8 @@ pytest.importorskip('launch_ros', reason='launch_ros is not on PyPI; it comes wi
 def load() -> ModuleType:
     path = ROOT / 'launch' / 'swarm.launch.py'
     spec = importlib.util.spec_from_file_location('swarm_launch', path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

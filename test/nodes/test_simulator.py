@@ -12,25 +12,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rclpy
+from nav_msgs.msg import OccupancyGrid, Odometry
+from rcl_interfaces.srv import SetParameters
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import qos_profile_sensor_data
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import LaserScan
+from std_srvs.srv import SetBool, Trigger
+from tf2_msgs.msg import TFMessage
 
-rclpy = pytest.importorskip('rclpy')
-pytest.importorskip('tf2_msgs')
-
-from nav_msgs.msg import OccupancyGrid, Odometry  # noqa: E402
-from rcl_interfaces.srv import SetParameters  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
-from rclpy.node import Node  # noqa: E402
-from rclpy.parameter import Parameter  # noqa: E402
-from rclpy.qos import qos_profile_sensor_data  # noqa: E402
-from rosgraph_msgs.msg import Clock  # noqa: E402
-from sensor_msgs.msg import LaserScan  # noqa: E402
-from std_srvs.srv import SetBool, Trigger  # noqa: E402
-from tf2_msgs.msg import TFMessage  # noqa: E402
-
-from delama_ros.msg import Links  # noqa: E402
-from delama_ros.nodes.maps import LATCHED, occupancy_from_ros  # noqa: E402
-from delama_ros.nodes.simulator_options import OPTIONS, make_world  # noqa: E402
-from delama_sim.plans import load  # noqa: E402
+from delama_ros.msg import Links
+from delama_ros.nodes.maps import LATCHED, occupancy_from_ros
+from delama_ros.swarm.options import SIMULATOR
+from delama_ros.swarm.world import make_world
+from delama_sim.plans import load
 
 NAMES = ['ada', 'bob', 'eve']
 PATIENCE = 30.0  # s
@@ -163,7 +161,7 @@ def test_late_subscribers_get_map_links_and_mounts(bench: Bench) -> None:
 def test_scans_are_those_of_the_library(bench: Bench) -> None:
     got = bench.listener.got
     bench.wait(lambda: all(len(got[f'/{n}/scan']) >= 10 for n in NAMES), 'scans')
-    options = {name: option.default for name, option in OPTIONS.items()}
+    options = {name: option.default for name, option in SIMULATOR.items()}
     world = make_world(
         {**options, 'plan': 'generated:3', 'robots': NAMES, 'seed': 4, 'scan_rate': 10.0}
     )
@@ -245,7 +243,7 @@ def test_two_buildings_and_frames_for_nav2(bench: Bench) -> None:
 
 
 def test_waypoints_and_edits(tmp_path: Path) -> None:
-    options = {name: option.default for name, option in OPTIONS.items()}
+    options = {name: option.default for name, option in SIMULATOR.items()}
     explored = make_world({**options, 'robots': NAMES})
     explored.travel(4.0)
     goal = explored.poses[1, :2]
@@ -275,8 +273,9 @@ def test_wrong_parameters_end_it_with_one_line(
     done = subprocess.run(
         command(**parameters), env=ros_environment, capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == 1
-    lines = [line for line in done.stderr.splitlines() if line.startswith('simulator: ')]
+    assert done.returncode == 2
+    start = 'delama_simulator: error: '
+    lines = [line for line in done.stderr.splitlines() if line.startswith(start)]
     assert len(lines) == 1
     assert part in lines[0]
     assert 'Traceback' not in done.stderr

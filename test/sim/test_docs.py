@@ -1,13 +1,13 @@
 from pathlib import Path
 
-from delama_ros.nodes.simulator_options import OPTIONS
+from delama_ros.swarm.options import SIMULATOR
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 
 
 def test_every_parameter_is_in_the_table():
     text = (DOCS / 'simulator.md').read_text()
-    for name, option in OPTIONS.items():
+    for name, option in SIMULATOR.items():
         assert f'| `{name}` |' in text
         assert option.text in text, name
 

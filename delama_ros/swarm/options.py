@@ -1,23 +1,9 @@
-"""Parameters of the simulator node, and the world they describe."""
+"""Node parameters as tables: name → default, meaning and range; known without ROS."""
 
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, NamedTuple
-
-import numpy as np
-
-from delama_sim.lidar import Lidar
-from delama_sim.motion import Body
-from delama_sim.odometry import Odometry
-from delama_sim.paths import load_waypoints
-from delama_sim.plans import load
-from delama_sim.plans.edit import add_blocks, thicken_walls
-from delama_sim.radio import Radio
-from delama_sim.world import World
-
-NAME = re.compile('[A-Za-z][A-Za-z0-9_]*')
 
 
 class Option(NamedTuple):
@@ -29,7 +15,8 @@ class Option(NamedTuple):
     high: float = 1e9
 
 
-OPTIONS = {
+# Of the simulator node; a swarm description may set any of them.
+SIMULATOR = {
     'plan': Option('generated:7', 'plan, or several with commas between: one building each'),
     'thicken_walls': Option(0.0, 'm by which walls grow on every side', 0, 1),
     'add_blocks': Option(0, 'furniture-like blocks put into each building', 0, 100),
@@ -66,56 +53,3 @@ OPTIONS = {
     'paused': Option(False, 'start paused'),
     'speed': Option(1.0, 'simulated seconds per second; may be changed', 1e-3, 1e4),
 }
-
-
-def make_world(options: dict[str, Any]) -> World:
-    """Build the world that parameters describe; ValueError names the one that is wrong."""
-    for name in options['robots']:
-        if not NAME.fullmatch(name):
-            raise ValueError(f'robots: {name!r} is not a ROS name (letters, digits, _)')
-    maps = [load(spec.strip()).map for spec in options['plan'].split(',')]
-    rng = np.random.default_rng([options['seed'], 0xB10C])
-    maps = [thicken_walls(m, options['thicken_walls']) for m in maps]
-    maps = [add_blocks(m, options['add_blocks'], rng) for m in maps]
-    waypoints = {
-        name: load_waypoints(file, maps[i % len(maps)])
-        for i, (name, file) in enumerate(zip(options['robots'], options['waypoints'], strict=False))
-        if file
-    }
-    return World(
-        maps,
-        options['robots'],
-        seed=options['seed'],
-        lidar=Lidar(
-            beams=options['beams'],
-            field_of_view=options['field_of_view'],
-            range_min=options['range_min'],
-            range_max=options['range_max'],
-            range_noise=options['range_noise'],
-            angle_noise=options['angle_noise'],
-            dropout=options['dropout'],
-            intensities=options['intensities'],
-        ),
-        body=Body(
-            radius=options['robot_radius'],
-            speed=options['robot_speed'],
-            turn_rate=options['robot_turn_rate'],
-        ),
-        odometry=Odometry(
-            slip=options['odometry_slip'],
-            turn_slip=options['odometry_turn_slip'],
-            scale=options['odometry_scale'],
-        ),
-        radio=Radio(
-            range=options['radio_range'] or math.inf,
-            wall=options['radio_wall'],
-            fading=options['radio_fading'],
-            loss=options['radio_loss'],
-            across_buildings=options['radio_across_buildings'],
-        ),
-        scan_rate=options['scan_rate'],
-        odometry_rate=options['odometry_rate'],
-        radio_rate=options['radio_rate'],
-        waypoints=waypoints,
-        peers_visible=options['peers_visible'],
-    )
