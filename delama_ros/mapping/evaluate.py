@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
-from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -180,8 +181,8 @@ def evaluate(
     """Run all methods on all plans; mean and standard error over plans, lists over t."""
     work = partial(on_plan, protocol=protocol, checkpoint=checkpoint, methods=methods)
     results = []
-    with get_context('spawn').Pool(jobs) as pool:
-        for number, result in enumerate(pool.imap(work, specs), 1):
+    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
+        for number, result in enumerate((pool.map if pool else map)(work, specs), 1):
             results.append(result)
             say(f'{number} of {len(specs)} plans')
     return {
