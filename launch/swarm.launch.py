@@ -1,5 +1,7 @@
 """Simulate a swarm: `ros2 launch delama_ros swarm.launch.py [robots:=3 plan:=generated:4 …]`."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -8,7 +10,8 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from delama_ros.resources import resource
-from delama_ros.swarm.description import read
+from delama_ros.swarm.description import Swarm, read
+from delama_ros.swarm.rviz import rviz_config
 
 # Arguments that win over the description file; empty: what the file says.
 OVERRIDES = {
@@ -45,7 +48,15 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             )
             for name in swarm.robots
         ),
+        *([show(swarm)] if LaunchConfiguration('rviz').perform(context) == 'true' else []),
     ]
+
+
+def show(swarm: Swarm) -> Node:
+    """Give RViz with a view of these robots."""
+    file = Path(tempfile.mkdtemp(prefix='delama_')) / 'swarm.rviz'
+    file.write_text(rviz_config(swarm.robots))
+    return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])
 
 
 def generate_launch_description() -> LaunchDescription:
@@ -60,6 +71,9 @@ def generate_launch_description() -> LaunchDescription:
             *(
                 DeclareLaunchArgument(name, default_value='', description=text)
                 for name, (_, text) in OVERRIDES.items()
+            ),
+            DeclareLaunchArgument(
+                'rviz', default_value='false', description='true: show all robots in RViz'
             ),
             OpaqueFunction(function=nodes),
         ]

@@ -51,6 +51,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help='ros: a process per robot over DDS; local: one process, the same numbers',
     )
     parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
+    parser.add_argument('--bag', action='store_true', help='record a rosbag2 in the folder')
     parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
     parser.set_defaults(run=run)
 
@@ -85,16 +86,18 @@ def run(args: argparse.Namespace) -> int:
     print(f'{len(swarm.robots)} robots, plan {swarm.plan}, {swarm.steps} steps; F1 in per cent')
     began = time.monotonic()
     try:
-        start(args.transport, swarm, folder, record)
+        start(args, swarm, folder, record)
     finally:
         write_results(record, folder, args.json)
     print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}')
     return 0
 
 
-def start(transport: str, swarm: Swarm, folder: Path, record: Record) -> None:
+def start(args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record) -> None:
     """Run all steps over ROS 2 or in this process."""
-    if transport == 'local':
+    if args.transport == 'local':
+        if args.bag:
+            raise UserError('--bag records ROS topics, which --transport local has not')
         from delama_ros.swarm.local import run_local
 
         run_local(swarm, show_step, record)
@@ -102,7 +105,7 @@ def start(transport: str, swarm: Swarm, folder: Path, record: Record) -> None:
     from delama_ros.swarm.run import RunError, run_swarm
 
     try:
-        run_swarm(swarm, folder, show_step, record)
+        run_swarm(swarm, folder, show_step, record, bag=args.bag)
     except RunError as error:
         raise UserError(f'{error}\nlogs are in {folder / "log"}') from error
 

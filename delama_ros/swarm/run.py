@@ -24,9 +24,16 @@ class RunError(RuntimeError):
 
 
 def run_swarm(
-    swarm: Swarm, folder: Path, on_step: Callable[[Record, int], None], record: Record
+    swarm: Swarm,
+    folder: Path,
+    on_step: Callable[[Record, int], None],
+    record: Record,
+    *,
+    bag: bool = False,
 ) -> None:
     """Run all steps, filling in `record`; on_step is called when all robots have done a step.
+
+    With `bag`, everything that is said is recorded as a rosbag2 in the folder.
 
     A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own.
     """
@@ -36,6 +43,13 @@ def run_swarm(
     context = rclpy.Context()
     try:
         with Processes(folder, environment) as processes:
+            if bag:
+                parameters = {
+                    'use_sim_time': True,
+                    'path': str(folder / 'bag'),
+                    'robots': list(swarm.robots),
+                }
+                processes.start('recorder', 'delama_ros.nodes.recorder', '/', parameters)
             for name in swarm.robots:
                 processes.start(
                     name, 'delama_ros.nodes.robot', f'/{name}', swarm.robot_parameters(name)

@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 import yaml
 from PIL import Image
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from delama_ros.resources import resource
 
 
 def start(folder: Path, *arguments: str) -> 'subprocess.Popen[str]':
@@ -29,7 +33,9 @@ def nodes_of(folder: Path) -> list[str]:
 @pytest.fixture(scope='module')
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp('swarm') / 'run'
-    process = start(folder, '--robots', '3', '--steps', '3', '--json', str(folder) + '.json')
+    process = start(
+        *(folder, '--robots', '3', '--steps', '3', '--bag', '--json', str(folder) + '.json')
+    )
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
     return folder, out
@@ -61,7 +67,7 @@ def test_everything_needed_to_repeat_and_understand_is_kept(finished: tuple[Path
         'robot3',
     ]
     logs = {file.stem for file in (folder / 'log').iterdir()}
-    assert logs == {'robot1', 'robot2', 'robot3', 'simulator'}
+    assert logs == {'robot1', 'robot2', 'robot3', 'simulator', 'recorder'}
     for file in (folder / 'log').iterdir():
         assert 'Traceback' not in file.read_text()
     pixels = np.asarray(Image.open(folder / 'maps.png').convert('L'))
@@ -74,6 +80,26 @@ def test_robots_collaborate_and_agree(finished: tuple[Path, str]) -> None:
     assert float(last[-1]) == 2.0  # peers of each robot
     each = [float(cell) for cell in last[1:4]]
     assert max(each) - min(each) < 5.0
+
+
+def test_the_bag_holds_what_was_seen_and_said(finished: tuple[Path, str]) -> None:
+    folder, _ = finished
+    types = get_typestore(Stores.ROS2_JAZZY)
+    for name in ('DualVar', 'ModelParams', 'Links', 'Collaboration'):
+        text = resource(f'msg/{name}.msg').read_text()
+        types.register(get_types_from_msg(text, f'delama_ros/msg/{name}'))
+    with AnyReader([folder / 'bag'], default_typestore=types) as bag:
+        counts = {c.topic: c.msgcount for c in bag.connections}
+        assert counts['/robot1/scan'] >= 25  # 5 Hz for 6 s
+        assert counts['/robot2/map'] >= 2
+        assert counts['/sim/truth'] == counts['/delama/links'] == 1
+        assert counts['/tf'] > 50
+        said = [c for c in bag.connections if c.topic == '/delama/params']
+        messages = [bag.deserialize(raw, c.msgtype) for c, _, raw in bag.messages(said)]
+        assert {m.robot for m in messages} == {'robot1', 'robot2', 'robot3'}
+        stamps = [stamp for _, stamp, _ in bag.messages()]
+        assert stamps == sorted(stamps)
+        assert stamps[-1] < 60e9  # simulated time
 
 
 def test_no_process_is_left(finished: tuple[Path, str]) -> None:

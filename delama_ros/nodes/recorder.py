@@ -1,0 +1,121 @@
+"""Records a swarm as a rosbag2: what sensors saw, what robots said, what they mapped, the truth."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosbags.interfaces import (
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from delama_ros.nodes.options import declare
+from delama_ros.nodes.running import run
+from delama_ros.resources import resource
+from delama_ros.swarm.options import Option
+
+OPTIONS = {
+    'path': Option('', 'folder of the bag; it must not exist yet'),
+    'robots': Option(['robot1'], 'names of the robots to record'),
+    'swarm': Option('/delama', 'namespace of the topics that robots share'),
+}
+# topic → (type, latched); {robot} stands for each robot
+TOPICS = {
+    '/tf': ('tf2_msgs/msg/TFMessage', False),
+    '/tf_static': ('tf2_msgs/msg/TFMessage', True),
+    '/diagnostics': ('diagnostic_msgs/msg/DiagnosticArray', False),
+    '/sim/truth': ('nav_msgs/msg/OccupancyGrid', True),
+    '{swarm}/params': ('delama_ros/msg/ModelParams', False),
+    '{swarm}/dual': ('delama_ros/msg/DualVar', False),
+    '{swarm}/links': ('delama_ros/msg/Links', True),
+    '/{robot}/scan': ('sensor_msgs/msg/LaserScan', False),
+    '/{robot}/odom': ('nav_msgs/msg/Odometry', False),
+    '/{robot}/map': ('nav_msgs/msg/OccupancyGrid', True),
+    '/{robot}/collaboration': ('delama_ros/msg/Collaboration', True),
+}
+FOREVER = QosTime(9223372036, 854775807)
+
+
+class Recorder(Node):
+    """Writes messages as they came, without decoding them, stamped with the ROS clock."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__('recorder', **kwargs)
+        options = declare(self, OPTIONS)
+        path = Path(options['path']).expanduser()
+        if not options['path'] or path.exists():
+            raise ValueError(f'path is {options["path"]!r}, expected a folder that does not exist')
+        self._types = get_typestore(Stores.ROS2_JAZZY)
+        for name in ('DualVar', 'ModelParams', 'Links', 'Collaboration'):
+            text = resource(f'msg/{name}.msg').read_text()
+            self._types.register(get_types_from_msg(text, f'delama_ros/msg/{name}'))
+        self._bag = Writer(path, version=9)
+        self._bag.open()
+        for topic, (kind, latched) in TOPICS.items():
+            for robot in options['robots'] if '{robot}' in topic else ['']:
+                self._listen(topic.format(robot=robot, swarm=options['swarm']), kind, latched)
+
+    def _listen(self, topic: str, kind: str, latched: bool) -> None:
+        package, _, name = kind.split('/')
+        connection = self._bag.add_connection(
+            topic, kind, typestore=self._types, offered_qos_profiles=[_offered(latched)]
+        )
+        self.create_subscription(
+            getattr(import_module(f'{package}.msg'), name),
+            topic,
+            partial(self._write, connection),
+            QoSProfile(
+                depth=1000,
+                # scans are offered as best effort; everything else is worth asking again for
+                reliability=ReliabilityPolicy.BEST_EFFORT
+                if topic.endswith('/scan')
+                else ReliabilityPolicy.RELIABLE,
+                durability=DurabilityPolicy.TRANSIENT_LOCAL
+                if latched
+                else DurabilityPolicy.VOLATILE,
+            ),
+            raw=True,
+        )
+
+    def _write(self, connection: Any, data: bytes) -> None:
+        self._bag.write(connection, self.get_clock().now().nanoseconds, data)
+
+    def close(self) -> None:
+        """Finish the bag."""
+        self._bag.close()
+
+
+def _offered(latched: bool) -> Qos:
+    """Return the QoS a player should publish with, so that latched topics stay latched."""
+    return Qos(
+        QosHistory.KEEP_LAST,
+        1 if latched else 100,
+        QosReliability.RELIABLE,
+        QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
+        FOREVER,
+        FOREVER,
+        QosLiveliness.AUTOMATIC,
+        FOREVER,
+        False,
+    )
+
+
+def main() -> int:
+    """Record until interrupted."""
+    return run('delama_recorder', Recorder, Recorder.close)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
