@@ -17,6 +17,8 @@ from delama_ros.mapping.tiles import TileModel, hat_table
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
+COARSE = 3  # cells of the model along a cell on which maps are compared
+GATE = 0.75  # distance beyond which two maps are of different places
 # A weak λ1 in the coupled solve, or what neighbours know would be pulled to the prior; the memory
 # is a sum, so that λ1 loses its say as evidence grows.
 SETTINGS = Settings(
@@ -51,7 +53,10 @@ def map_distance(checkpoint: Checkpoint) -> Distance:
     if checkpoint.settings.distance != 'overlap':
         return by_name(checkpoint.settings.distance)
     model = checkpoint.model
-    return Overlap(model.table.reshape(len(model.table), -1).T, model.bias)
+    # Whether two maps agree shows on coarser cells too, at a ninth of the cost.
+    size = model.cells // COARSE
+    coarse = model.table.reshape(-1, size, COARSE, size, COARSE).mean((2, 4))
+    return Overlap(coarse.reshape(len(coarse), -1).T, model.bias, gate=GATE)
 
 
 def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper:

@@ -76,7 +76,7 @@ class Step:
 
     mappers: Sequence[Mapper]
     bytes: Floats  # (N,), sent by each robot
-    seconds: Floats  # (N,), computed by each robot
+    seconds: Floats  # (N,) of processor time, computed by each robot
     weights: Floats  # (N, N)
 
 
@@ -106,11 +106,11 @@ def run_swarm(
         sent, spent = np.zeros(robots), np.zeros(robots)
         said: list[list[Message]] = []
         for i, mapper in enumerate(mappers):
-            began = time.perf_counter()
+            began = time.process_time()
             x, y, yaw = poses[t, i].tolist()
             mapper.add_scan(scan_of(run, t, i), (x, y, yaw))
             said.append(mapper.begin(t + 1, peers[i]))
-            spent[i] += time.perf_counter() - began
+            spent[i] += time.process_time() - began
         while any(said):
             _deliver(said, channels, mappers, peers, sent)
             said = [_advance(mapper, spent, i) for i, mapper in enumerate(mappers)]
@@ -138,9 +138,9 @@ def _deliver(
 
 
 def _advance(mapper: Mapper, spent: Floats, i: int) -> list[Message]:
-    began = time.perf_counter()
+    began = time.process_time()
     messages: list[Message] = []
     while mapper.agent.ready and not mapper.agent.done:
         messages += mapper.agent.advance()
-    spent[i] += time.perf_counter() - began
+    spent[i] += time.process_time() - began
     return messages

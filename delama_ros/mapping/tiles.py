@@ -41,12 +41,13 @@ class TileModel:
 
     def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
         """H (n, K, K) and r = −g (n, K, 1) of the loss at θ = 0, for counts (n, KINDS, S, S)."""
-        features = self.table.reshape(len(self.table), -1)  # (K, S²)
-        flat = counts.reshape(len(counts), KINDS, -1).astype(np.float64)
-        curvature = np.einsum('e,nes->ns', self.weights, flat)
-        slope = np.einsum('e,nes->ns', self.weights * self.targets, flat)
-        hessian = (features * curvature[:, None, :]) @ features.T
-        return hessian, (slope @ features.T)[..., None]
+        # Single precision is ample for sums over 576 cells, and λ1 is far above its rounding.
+        features = self.table.reshape(len(self.table), -1).astype(np.float32)  # (K, S²)
+        weights = np.stack([self.weights, self.weights * self.targets]).astype(np.float32)
+        sums = weights @ counts.reshape(len(counts), KINDS, -1).astype(np.float32)  # (n, 2, S²)
+        hessian = (features * sums[:, :1]) @ features.T
+        slope = sums[:, 1] @ features.T
+        return hessian.astype(np.float64), slope[..., None].astype(np.float64)
 
     def deviations(self, theta: Floats) -> Floats:
         """θᵀφ of each cell: how far its logit is from the bias, (n, K, 1) → (n, S, S)."""

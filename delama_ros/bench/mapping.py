@@ -1,0 +1,44 @@
+"""Cost of mapping: evidence of a scan, a robot's step early and late, messages."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from delama_ros.mapping.dataset import CELLS, RESOLUTION, scan_of
+from delama_ros.mapping.default import packaged
+from delama_ros.mapping.evaluate import deltas
+from delama_ros.mapping.evidence import scan_evidence
+from delama_ros.mapping.runner import Step, run_swarm
+from delama_sim.plans import load
+from delama_sim.protocol import mapping_run, prepare
+
+STEPS = 24
+
+
+def run(*, seed: int = 0) -> dict[str, float]:
+    """Measure on one generated plan; five robots, 24 steps, one after the other on one core."""
+    checkpoint = packaged()
+    world = mapping_run(prepare(load(f'generated:{seed}'), seed), seed, steps=STEPS)
+    x, y, yaw = world.poses[0, 0].tolist()
+    scan = scan_of(world, 0, 0)
+    evidence = []
+    for _ in range(50):
+        began = time.process_time()
+        scan_evidence(scan, (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS)
+        evidence.append(time.process_time() - began)
+    seconds, sizes = np.zeros(STEPS), np.zeros(STEPS)
+
+    def take(step: Step, t: int) -> None:
+        seconds[t], sizes[t] = np.median(step.seconds), step.bytes.mean()
+
+    run_swarm(world, checkpoint, channel=lambda: deltas(checkpoint), take=take)
+    return {
+        'features': float(len(checkpoint.model.table)),
+        'evidence_ms_per_scan': 1e3 * float(np.median(evidence)),
+        'step_ms_per_robot': 1e3 * float(np.median(seconds)),
+        'step_ms_at_t_24_over_t_12': float(np.mean(seconds[-4:]) / np.mean(seconds[9:13])),
+        'bytes_per_robot_and_step': float(sizes.mean()),
+        'bytes_at_t_12': float(sizes[11]),
+    }
