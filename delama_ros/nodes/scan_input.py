@@ -18,7 +18,7 @@ from delama_ros.nodes.poses import Poses, seconds
 from delama_sim.grid import Pose
 
 PEER_AGE = 0.5  # s that a neighbour's pose may be old when its body is masked
-WAITING = 50  # scans that may wait for their transform
+PATIENCE = 1.0  # s that a scan waits for its transform while newer ones arrive
 
 # Stamp in s, the scan, sensor pose in the map frame, positions of neighbours (P, 2).
 Take = Callable[[float, Scan, Pose, list[tuple[float, float]]], None]
@@ -78,7 +78,7 @@ class ScanInput:
             try:
                 pose = self._poses.frames.lookup(self._frame, message.header.frame_id, stamp)
             except FrameError as error:
-                if len(self._waiting) <= WAITING:
+                if seconds(self._waiting[-1].header.stamp) - stamp < PATIENCE:
                     return
                 self._waiting.popleft()
                 self._warn(f'scan dropped: {error}')
