@@ -1,0 +1,1 @@
+"""Recorded laser scans with poses, from bags and CARMEN logs: read, written, mapped by a swarm."""

@@ -1,0 +1,179 @@
+"""Bags of ROS 2 (sqlite3, mcap) and ROS 1: laser scans, with poses from TF or odometry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from delama_ros.logs.log import Log, LogError, Reading, in_order
+from delama_ros.logs.tracks import Tracks, yaw_of
+from delama_ros.mapping.evidence import Scan
+from delama_sim.grid import OccupancyMap, Pose
+
+SCAN, TF = 'sensor_msgs/msg/LaserScan', 'tf2_msgs/msg/TFMessage'
+OLD_TF = 'tf/msg/tfMessage'  # ROS 1 before tf2
+ODOMETRY, GRID = 'nav_msgs/msg/Odometry', 'nav_msgs/msg/OccupancyGrid'
+TRUTH = '/sim/truth'  # of our simulator
+TOLERANCE = 0.2  # s that a scan may be off the first or last transform
+
+
+def read_bag(path: Path, *, topic: str | None = None, frame: str | None = None) -> Log:
+    """Read a rosbag2 folder or file, or a ROS 1 bag.
+
+    Poses are those of the scan's frame in `frame`, by default the root of the TF tree. Odometry
+    stands in where TF says nothing about its base.
+    """
+    # The library, like all that only some users need, is loaded where it is used.
+    try:
+        from rosbags.highlevel import AnyReader
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        raise LogError(f'{path}: reading bags needs `pip install rosbags`') from None
+
+    try:
+        reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
+        with reader:
+            chosen = _scan_topic(path, reader, topic)
+            messages = list(_messages(reader, chosen))
+    except LogError:
+        raise
+    # rosbags lets through whatever sqlite, yaml or struct say of a broken file.
+    except Exception as error:
+        text = ' '.join(str(error).split()) or type(error).__name__
+        raise LogError(f'{path}: is not a whole bag: {text}') from None
+    return _log(path, chosen, frame, messages)
+
+
+def _scan_topic(path: Path, reader: Any, topic: str | None) -> str:
+    topics = sorted({c.topic for c in reader.connections if c.msgtype == SCAN and c.msgcount})
+    if topic is not None:
+        if topic not in topics:
+            raise LogError(
+                f'{path}: no laser scans on {topic}, but on: {", ".join(topics) or "no topic"}'
+            )
+        return topic
+    if not topics:
+        others = ', '.join(sorted({f'{c.topic} ({c.msgtype})' for c in reader.connections}))
+        raise LogError(f'{path}: no topic with {SCAN}; it holds {others or "nothing"}')
+    if len(topics) > 1:
+        raise LogError(
+            f'{path}: laser scans on several topics, choose one (--topic): {", ".join(topics)}'
+        )
+    return topics[0]
+
+
+def _messages(reader: Any, scans: str) -> Iterator[tuple[str, str, Any]]:
+    """Yield topic, type and contents of what the log is made of."""
+    namespace = scans.rpartition('/')[0]
+
+    def near(kind: tuple[str, ...]) -> set[str]:
+        # What is in the robot's own namespace is meant for it; otherwise what is for everybody.
+        topics = {c.topic for c in reader.connections if c.msgtype in kind}
+        own = {t for t in topics if t.rpartition('/')[0] == namespace}
+        return own or {t for t in topics if t.count('/') == 1}
+
+    wanted = {scans, TRUTH} | near((TF, OLD_TF)) | near((ODOMETRY,))
+    connections = [c for c in reader.connections if c.topic in wanted]
+    for connection, _, data in reader.messages(connections=connections):
+        message = reader.deserialize(data, connection.msgtype)
+        yield connection.topic, connection.msgtype, message
+
+
+def _log(path: Path, topic: str, frame: str | None, messages: list[tuple[str, str, Any]]) -> Log:
+    tracks, truth = Tracks(), None
+    scans = [message for name, _, message in messages if name == topic]
+    for name, kind, message in messages:
+        if kind in (TF, OLD_TF):
+            for link in message.transforms:
+                moved = link.transform.translation, link.transform.rotation
+                fixed = name.endswith('_static')
+                _add(tracks, link, _pose(*moved), fixed=fixed)
+        elif kind == GRID:
+            truth = _grid(message)
+    odometry = [message for _, kind, message in messages if kind == ODOMETRY]
+    notes = _add_odometry(path, tracks, odometry, scans[0])
+    sensor = _name(scans[0].header.frame_id)
+    chain = tracks.chain(sensor)
+    target = chain[-1] if frame is None else _name(frame)
+    if target not in chain:
+        raise LogError(f'{path}: {sensor!r} has no frame {target!r} above it, but {chain[1:]}')
+    stamps = np.array([_seconds(scan.header.stamp) for scan in scans])
+    poses, known = tracks.poses(sensor, target, stamps, TOLERANCE)
+    readings = _readings(path, topic, scans, stamps, poses, known)
+    if not known.all():
+        notes.append(f'{int((~known).sum())} of {len(scans)} scans have no pose in {target!r}')
+    if len(readings) < int(known.sum()):
+        notes.append(f'{int(known.sum()) - len(readings)} scans have the stamp of another, left out')
+    name = path.stem if path.is_file() else path.name
+    return Log(name, readings, truth, tuple(notes))
+
+
+def _add_odometry(path: Path, tracks: Tracks, odometry: list[Any], scan: Any) -> list[str]:
+    """Let odometry move the base if TF does not; return what had to be assumed for that."""
+    sensor = _name(scan.header.frame_id)
+    if tracks.moves(sensor):
+        return []
+    if not odometry:
+        raise LogError(
+            f'{path}: no poses: neither TF from a fixed frame to {sensor!r} nor odometry; '
+            'record /tf and /tf_static with the scans'
+        )
+    for message in odometry:
+        pose = _pose(message.pose.pose.position, message.pose.pose.orientation)
+        _add(tracks, message, pose, fixed=False)
+    base = _name(odometry[0].child_frame_id)
+    if base in tracks.chain(sensor):
+        return []
+    tracks.add(base, sensor, 0.0, (0.0, 0.0, 0.0), fixed=True)
+    return [f'no transform from {base!r} to {sensor!r}: the laser is taken to sit at the base']
+
+
+def _add(tracks: Tracks, link: Any, pose: Pose, *, fixed: bool) -> None:
+    parent, frame = _name(link.header.frame_id), _name(link.child_frame_id)
+    tracks.add(parent, frame, _seconds(link.header.stamp), pose, fixed=fixed)
+
+
+def _readings(
+    path: Path, topic: str, scans: list[Any], stamps: Any, poses: Any, known: Any
+) -> tuple[Reading, ...]:
+    readings: list[Reading] = []
+    for i in np.nonzero(known)[0].tolist():
+        scan, stamp = scans[i], float(stamps[i])
+        x, y, yaw = poses[i].tolist()
+        try:
+            taken = Scan(
+                np.asarray(scan.ranges, np.float64),
+                scan.angle_min,
+                scan.angle_increment,
+                scan.range_min,
+                scan.range_max,
+            )
+            readings.append(Reading(stamp, taken, (x, y, yaw)))
+        except ValueError as error:
+            raise LogError(f'{path}: {topic}, scan at {stamp:.3f} s: {error}') from None
+    if not readings:
+        raise LogError(f'{path}: {topic}: none of {len(scans)} scans has a pose at its time')
+    return in_order(readings)
+
+
+def _grid(message: Any) -> OccupancyMap:
+    info = message.info
+    cells = np.asarray(message.data, np.int8).reshape(info.height, info.width)
+    origin = _pose(info.origin.position, info.origin.orientation)
+    return OccupancyMap(cells, info.resolution, origin)
+
+
+def _pose(position: Any, rotation: Any) -> Pose:
+    return position.x, position.y, yaw_of(rotation.x, rotation.y, rotation.z, rotation.w)
+
+
+def _seconds(stamp: Any) -> float:
+    return float(stamp.sec) + float(stamp.nanosec) * 1e-9
+
+
+def _name(frame: str) -> str:
+    """Return a frame's name; ROS 1 allowed a slash before it."""
+    return frame.lstrip('/')
