@@ -8,11 +8,18 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import OccupancyGrid
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from delama_ros.msg import Collaboration
 from delama_ros.nodes.maps import LATCHED, occupancy_from_ros
 from delama_ros.swarm.record import Record
 
+# What comes while a map is being scored must not be lost.
+OUTPUTS = QoSProfile(
+    depth=100,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
 Key = tuple[str, int, int]  # robot, and stamp of a step's outputs
 
 
@@ -31,12 +38,12 @@ class Observer(Node):
                 (Collaboration, 'collaboration', self._rows),
             ):
                 callback = partial(self._on_output, robot, store)
-                self.create_subscription(kind, f'/{robot}/{name}', callback, LATCHED)
+                self.create_subscription(kind, f'/{robot}/{name}', callback, OUTPUTS)
         self.create_subscription(OccupancyGrid, truth_topic, self._on_truth, LATCHED)
         self.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, 100)
 
     def _on_truth(self, message: OccupancyGrid) -> None:
-        self._record.truth = occupancy_from_ros(message)
+        self._record.set_truth(occupancy_from_ros(message))
 
     def _on_output(self, robot: str, store: dict[Key, Any], message: Any) -> None:
         stamp = message.header.stamp

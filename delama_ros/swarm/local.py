@@ -28,7 +28,7 @@ def run_local(swarm: Swarm, on_step: Callable[[Record, int], None], record: Reco
     """
     defaults = {name: option.default for name, option in SIMULATOR.items()}
     world = make_world({**defaults, **swarm.simulator_parameters()})
-    record.truth = world.maps[0]
+    record.set_truth(world.maps[0])
     origins = world.corrections()
     mappers = {name: default_mapper(name) for name in swarm.robots}
     transport = LocalTransport(

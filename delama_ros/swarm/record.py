@@ -30,12 +30,15 @@ class Record:
     bytes: dict[int, dict[str, int]] = field(default_factory=dict)
     weights: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
 
+    def set_truth(self, truth: OccupancyMap) -> None:
+        """Take the map that all others are scored against from now on."""
+        self.truth, self._surfaces = truth, surface_truth(truth)
+
     def add_map(self, robot: str, step: int, occupancy: OccupancyMap) -> None:
         """Take a robot's map after a step, and its score if the truth is known."""
         self.maps[robot] = occupancy
         if self.truth is not None:
-            value = score(occupancy, surface_truth(self.truth)).f1
-            self.f1.setdefault(step, {})[robot] = value
+            self.f1.setdefault(step, {})[robot] = score(occupancy, self._surfaces).f1
 
     def add_bytes(self, robot: str, step: int, sent: int) -> None:
         """Take how many bytes a robot sent in a step."""
@@ -45,9 +48,13 @@ class Record:
         """Take a robot's row of the collaboration graph."""
         self.weights.setdefault(step, {})[robot] = weights
 
-    def finished(self, step: int) -> bool:
-        """Whether all robots have given map and report of a step."""
-        return all(len(part.get(step, {})) == len(self.robots) for part in (self.f1, self.bytes))
+    def done(self) -> int:
+        """Return the last step of which, or of a later one, all robots have given map and bytes."""
+        return min(
+            max((step for step, row in part.items() if robot in row), default=0)
+            for part in (self.weights, self.bytes)
+            for robot in self.robots
+        )
 
     def header(self) -> list[str]:
         """Columns of the table."""

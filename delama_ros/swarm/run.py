@@ -81,7 +81,7 @@ def _watch(
     limit = time.monotonic() + START_LIMIT
     while shown < swarm.steps:
         executor.spin_once(timeout_sec=0.1)
-        while record.finished(shown + 1):
+        while shown < min(record.done(), swarm.steps):
             shown += 1
             on_step(record, shown)
             limit = time.monotonic() + STEP_LIMIT + 5 * swarm.period
