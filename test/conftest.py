@@ -5,8 +5,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import HealthCheck, settings
 
 from delama_ros.swarm.processes import Domain
+
+# The same cases in every run, however slow the machine; one thread, as there are other processes.
+settings.register_profile(
+    'repeatable',
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+)
+settings.load_profile('repeatable')
+torch.set_num_threads(1)
 
 ROOT = Path(__file__).resolve().parent.parent
 

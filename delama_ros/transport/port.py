@@ -12,9 +12,11 @@ from delama_ros.core.blocks import Floats, Keys
 from delama_ros.core.messages import Dual, Message, Params, Phase
 from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
 
-# How far a block must have moved (root mean square of its numbers) to be sent again. Local models
-# only tell how alike two maps are, which needs less than averaging them.
-THRESHOLDS = {int(Phase.LOCAL): 0.1, int(Phase.UPDATE): 0.05}
+# How far a tile's numbers must have moved (root mean square) for it to be sent again, and in how
+# many steps on each side of 0 they are written: the coarsest that cost the packaged map model less
+# than half a point of F1. Local models only tell how alike two maps are and may be coarser still.
+THRESHOLDS = {int(Phase.LOCAL): 2.0, int(Phase.UPDATE): 0.5}
+LEVELS = 15
 NO_KEYS = np.zeros((0, 2), np.int32)
 
 
@@ -76,7 +78,9 @@ class Port:
             keys, data = message.keys, message.values.astype('<f8').tobytes()
         else:
             phase = message.phase
-            encoder = self._encoders.setdefault(phase, DeltaEncoder(shape, THRESHOLDS[phase]))
+            if phase not in self._encoders:
+                self._encoders[phase] = DeltaEncoder(shape, THRESHOLDS[phase], levels=LEVELS)
+            encoder = self._encoders[phase]
             full = phase in self._send_all
             keys, data = NO_KEYS, encoder.encode(message.keys, message.values, full=full)
             self._send_all.discard(phase)
