@@ -130,7 +130,7 @@ def _deliver(
     for i, messages in enumerate(said):
         for message in messages:
             size, understood = channels[i].carry(message)
-            sent[i] += size
+            sent[i] += size if peers[i] else 0
             for mapper, heard in zip(mappers, peers, strict=True):
                 if message.robot in heard:
                     refusal = mapper.agent.receive(understood)

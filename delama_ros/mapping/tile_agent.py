@@ -9,7 +9,8 @@ do not hear each other; and of tiles whose owners have gone, so that no map is l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,26 @@ from delama_ros.core.backend import Factor, factor, solve
 from delama_ros.core.blocks import Blocks, Codes, Floats, union
 from delama_ros.core.messages import Message, Params, Phase
 
+NONE: Codes = np.zeros(0, np.int64)
+
 
 class TileAgent(Agent):
     """`Agent` with a graph per tile: edges to those who speak of it."""
 
-    _relay = True  # whether some neighbours do not hear each other, or may not
-    _none: Codes = np.zeros(0, np.int64)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._relay = True  # whether some neighbours do not hear each other, or may not
+        self._present: frozenset[str] = frozenset()  # who was heard in this step
+        self._said: dict[str, Codes] = {}  # tiles each robot ever met spoke of last, if trusted
+        self._theirs = self._left = NONE  # tiles that neighbours speak of, that robots gone left
+        self._factored: tuple[Floats, Factor] | None = None  # degrees, factor of B
+
+    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
+        """Begin a step; what was told in the last one is remembered with who told it."""
+        for robot in self._present:
+            self._said[robot] = self._heard[robot].codes if robot in self.weights else NONE
+        self._present = frozenset()
+        return super().begin(step, neighbours)
 
     def advance(self) -> list[Message]:
         """Close the current round; what neighbours weigh shows whom they hear."""
@@ -37,10 +52,24 @@ class TileAgent(Agent):
             )
         return super().advance()
 
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Go on from what `state` returned; who told of a tile is not in it, so all are kept."""
+        super().restore(state)
+        self._said = {'': self._theta.codes}
+
+    def _close_local(self) -> list[Message]:
+        heard = self._inbox.params(self._stage, self._expected)
+        self._present = frozenset(heard)
+        now = [Blocks.of(message.keys, message.values).codes for message in heard.values()]
+        before = [self._said[robot] for robot in heard if robot in self._said]
+        self._theirs = union(NONE, *now, *before)
+        self._left = union(NONE, *(self._said[r] for r in self._said if r not in heard))
+        return super()._close_local()
+
     def _start_update(self) -> list[Message]:
         self.weights = self._relation.weights
         self._expected = frozenset(self.weights)
-        self._factored: tuple[Floats, Factor] | None = None  # degrees, factor of B
+        self._factored = None
         codes = union(self._local.codes, self._carry.codes)
         self._theta = Blocks(codes, self._local.on(codes) + self._carry.on(codes))
         if self.settings.warm_start and self.weights:
@@ -50,7 +79,11 @@ class TileAgent(Agent):
         return self._next_round(1)
 
     def _jacobi_round(self, number: int) -> None:
-        """Solve for the own θ given the neighbours'; what nobody speaks of stays as it was."""
+        """Solve for the own θ given the neighbours'.
+
+        A tile without own data is the neighbours' average. One that nobody speaks of any more is
+        kept if a robot that has gone told it, and dropped if a robot did that is no longer trusted.
+        """
         peers = {robot: self._heard[robot] for robot in self.weights}
         codes = union(self._theta.codes, self._codes, *(peer.codes for peer in peers.values()))
         right = Blocks(self._codes, self._memory.b).on(codes).copy()
@@ -65,7 +98,9 @@ class TileAgent(Agent):
         solved[told] = right[told] / ridge[told, None, None]
         own = np.searchsorted(codes, self._codes)
         solved[own] = self._solve_own(right[own], degree[own])
-        self._theta = Blocks(codes, solved)
+        keep = told | np.isin(codes, self._left)
+        keep[own] = True
+        self._theta = Blocks(codes[keep], solved[keep])
 
     def _solve_own(self, right: Floats, degree: Floats) -> Floats:
         if self._factored is None or not np.array_equal(self._factored[0], degree):
@@ -81,24 +116,7 @@ class TileAgent(Agent):
 
     def _params(self, theta: Blocks) -> Params:
         if self._stage[0] == Phase.UPDATE and not self._relay:
-            spoken = self._spoken(theta.codes)
+            own = np.isin(theta.codes, self._codes, assume_unique=True)
+            spoken = own | ~np.isin(theta.codes, self._theirs)
             theta = Blocks(theta.codes[spoken], theta.values[spoken])
         return super()._params(theta)
-
-    def _spoken(self, codes: Codes) -> npt.NDArray[np.bool_]:
-        """Mark the own tiles and those that no neighbour speaks of."""
-        own = np.isin(codes, self._codes, assume_unique=True)
-        return own | ~np.isin(codes, self._theirs)
-
-    def _close_local(self) -> list[Message]:
-        last = self._heard_last
-        heard = self._inbox.params(self._stage, self._expected)
-        now = {robot: Blocks.of(m.keys, m.values).codes for robot, m in heard.items()}
-        self._theirs = union(self._none, *now.values(), *(last[r] for r in now if r in last))
-        return super()._close_local()
-
-    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
-        """Begin a step; what was heard in the last one is still known to be spoken of."""
-        heard = getattr(self, '_heard', {})
-        self._heard_last = {robot: blocks.codes for robot, blocks in heard.items()}
-        return super().begin(step, neighbours)

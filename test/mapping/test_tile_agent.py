@@ -84,7 +84,7 @@ def test_tiles_travel_along_a_line(run) -> None:
     line = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
     known = []
     run_swarm(
-        run, packaged(), links=line, channel=lambda: deltas(),
+        run, packaged(), links=line, channel=deltas,
         take=lambda step, t: known.append([
             {tuple(k) for k in m.agent.theta[0].tolist()} for m in step.mappers
         ]),
@@ -121,3 +121,26 @@ def test_a_map_outlives_the_robot_that_made_it(run) -> None:
             break
     assert survivor.agent.done
     assert {tuple(k) for k in survivor.agent.theta[0].tolist()} == before
+
+
+def test_tiles_of_another_building_are_dropped_with_its_robot(run) -> None:
+    """A stranger is believed at first; once maps disagree its tiles go, those of friends stay."""
+    other = mapping_run(prepare(load('generated:40'), 1), 1, robots=1, steps=3)
+    both = replace(
+        run,
+        poses=np.concatenate([run.poses[:, :2], other.poses], 1),
+        ranges=np.concatenate([run.ranges[:, :2], other.ranges], 1),
+    )
+    states = []
+
+    def take(step, t):
+        mine, friend, stranger = (m.agent for m in step.mappers)
+        tiles = {tuple(k) for k in mine.theta[0].tolist()}
+        known = {tuple(k) for a in (mine, friend) for k in a.memory[0].tolist()}
+        trusted = {name for a in (mine, friend) for name in a.weights}
+        states.append((stranger.name in trusted, tiles - known))
+
+    run_swarm(both, packaged(), channel=deltas, take=take)
+    for trusted, foreign in states:
+        assert trusted or not foreign
+    assert not states[-1][0]
