@@ -55,6 +55,12 @@ def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what chooses among the contents of a bag."""
     parser.add_argument('--topic', help='of the laser scans, if a bag has several')
     parser.add_argument('--frame', help='fixed frame of poses (default: the root of TF)')
+    parser.add_argument(
+        '--delay',
+        type=float,
+        metavar='S',
+        help='s by which scans of a bag are stamped too late (default: what gives sharp walls)',
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.logs.log import LogError
     from delama_ros.logs.read import read_log
 
-    for name, least in (('robots', 1), ('limit', 1), ('period', 0), ('reach', 0)):
+    for name in ('robots', 'limit', 'period', 'reach'):
         value = getattr(args, name)
-        if value is not None and (value < least or value == 0):
-            raise UserError(f'--{name} {value}, expected {f"at least {least}" or "more than 0"}')
+        if value is not None and not value > 0:
+            raise UserError(f'--{name} {value:g}, expected more than 0')
     try:
-        log = read_log(args.file, topic=args.topic, frame=args.frame)
+        log = read_log(args.file, topic=args.topic, frame=args.frame, delay=args.delay)
         for note in log.notes:
             print(f'{args.file}: {note}', file=sys.stderr)
         protocol = Protocol(args.robots, args.period, args.limit, args.reach, args.checkpoint)

@@ -13,6 +13,7 @@ from delama_ros.cli.errors import UserError
 COMMANDS = {
     'swarm': 'simulate a swarm of robots that map a building together',
     'plan': 'show, describe and convert floor plans',
+    'convert': 'turn a CARMEN log or a ROS 1 bag into rosbag2',
     'train': 'meta-train a model: features, evidence weights, coefficients',
     'eval': 'measure methods against each other on the same data',
     'bench': 'measure speed on this machine',

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from delama_ros.logs.log import Log, LogError, Reading, in_order
+from delama_ros.logs.timing import SCANS, find_delay
 from delama_ros.logs.tracks import Tracks, yaw_of
 from delama_ros.mapping.evidence import Scan
-from delama_sim.grid import OccupancyMap, Pose
+from delama_sim.grid import Floats, OccupancyMap, Pose
 
 SCAN, TF = 'sensor_msgs/msg/LaserScan', 'tf2_msgs/msg/TFMessage'
 OLD_TF = 'tf/msg/tfMessage'  # ROS 1 before tf2
@@ -20,11 +21,14 @@ TRUTH = '/sim/truth'  # of our simulator
 TOLERANCE = 0.2  # s that a scan may be off the first or last transform
 
 
-def read_bag(path: Path, *, topic: str | None = None, frame: str | None = None) -> Log:
+def read_bag(
+    path: Path, *, topic: str | None = None, frame: str | None = None, delay: float | None = 0.0
+) -> Log:
     """Read a rosbag2 folder or file, or a ROS 1 bag.
 
-    Poses are those of the scan's frame in `frame`, by default the root of the TF tree. Odometry
-    stands in where TF says nothing about its base.
+    Poses are those of the scan's frame in `frame`, by default the root of the TF tree, `delay`
+    seconds before the scan's stamp; None finds the delay by itself. Odometry stands in where TF
+    says nothing about its base.
     """
     # The library, like all that only some users need, is loaded where it is used.
     try:
@@ -44,11 +48,12 @@ def read_bag(path: Path, *, topic: str | None = None, frame: str | None = None) 
     except Exception as error:
         text = ' '.join(str(error).split()) or type(error).__name__
         raise LogError(f'{path}: is not a whole bag: {text}') from None
-    return _log(path, chosen, frame, messages)
+    return _log(path, chosen, frame, delay, messages)
 
 
 def _scan_topic(path: Path, reader: Any, topic: str | None) -> str:
-    topics = sorted({c.topic for c in reader.connections if c.msgtype == SCAN and c.msgcount})
+    scans = [c for c in reader.connections if c.msgtype == SCAN and c.msgcount]
+    topics: list[str] = sorted({c.topic for c in scans})
     if topic is not None:
         if topic not in topics:
             raise LogError(
@@ -82,38 +87,58 @@ def _messages(reader: Any, scans: str) -> Iterator[tuple[str, str, Any]]:
         yield connection.topic, connection.msgtype, message
 
 
-def _log(path: Path, topic: str, frame: str | None, messages: list[tuple[str, str, Any]]) -> Log:
-    tracks, truth = Tracks(), None
+def _log(
+    path: Path,
+    topic: str,
+    frame: str | None,
+    delay: float | None,
+    messages: list[tuple[str, str, Any]],
+) -> Log:
+    tracks = _tracks(messages)
     scans = [message for name, _, message in messages if name == topic]
-    for name, kind, message in messages:
-        if kind in (TF, OLD_TF):
-            for link in message.transforms:
-                moved = link.transform.translation, link.transform.rotation
-                fixed = name.endswith('_static')
-                _add(tracks, link, _pose(*moved), fixed=fixed)
-        elif kind == GRID:
-            truth = _grid(message)
-    odometry = [message for _, kind, message in messages if kind == ODOMETRY]
-    notes = _add_odometry(path, tracks, odometry, scans[0])
     sensor = _name(scans[0].header.frame_id)
+    odometry = [message for _, kind, message in messages if kind == ODOMETRY]
+    notes = _add_odometry(path, tracks, odometry, sensor)
     chain = tracks.chain(sensor)
     target = chain[-1] if frame is None else _name(frame)
     if target not in chain:
         raise LogError(f'{path}: {sensor!r} has no frame {target!r} above it, but {chain[1:]}')
     stamps = np.array([_seconds(scan.header.stamp) for scan in scans])
-    poses, known = tracks.poses(sensor, target, stamps, TOLERANCE)
-    readings = _readings(path, topic, scans, stamps, poses, known)
-    if not known.all():
-        notes.append(f'{int((~known).sum())} of {len(scans)} scans have no pose in {target!r}')
-    if len(readings) < int(known.sum()):
-        notes.append(f'{int(known.sum()) - len(readings)} scans have the stamp of another, left out')
+
+    def readings_at(earlier: float, every: int = 1) -> list[Reading]:
+        times = stamps[::every]
+        poses, known = tracks.poses(sensor, target, times - earlier, TOLERANCE)
+        return [
+            _reading(f'{path}: {topic}', scan, stamp, pose)
+            for scan, stamp, pose, there in zip(scans[::every], times, poses, known, strict=True)
+            if there
+        ]
+
+    if delay is None:
+        every = max(1, len(scans) // SCANS)
+        delay = find_delay(lambda earlier: readings_at(earlier, every))
+        notes += [f'scans are taken to be stamped {delay:g} s late'] if delay else []
+    readings = readings_at(delay)
+    if not readings:
+        raise LogError(f'{path}: {topic}: none of {len(scans)} scans has a pose at its time')
+    if len(readings) < len(scans):
+        notes.append(f'{len(scans) - len(readings)} of {len(scans)} scans have no pose, left out')
+    truth = next((_grid(message) for name, _, message in messages if name == TRUTH), None)
     name = path.stem if path.is_file() else path.name
-    return Log(name, readings, truth, tuple(notes))
+    return Log(name, in_order(readings), truth, tuple(notes))
 
 
-def _add_odometry(path: Path, tracks: Tracks, odometry: list[Any], scan: Any) -> list[str]:
+def _tracks(messages: list[tuple[str, str, Any]]) -> Tracks:
+    tracks = Tracks()
+    for name, kind, message in messages:
+        for link in message.transforms if kind in (TF, OLD_TF) else ():
+            pose = _pose(link.transform.translation, link.transform.rotation)
+            _add(tracks, link, pose, fixed=name.endswith('_static'))
+    return tracks
+
+
+def _add_odometry(path: Path, tracks: Tracks, odometry: list[Any], sensor: str) -> list[str]:
     """Let odometry move the base if TF does not; return what had to be assumed for that."""
-    sensor = _name(scan.header.frame_id)
     if tracks.moves(sensor):
         return []
     if not odometry:
@@ -136,27 +161,19 @@ def _add(tracks: Tracks, link: Any, pose: Pose, *, fixed: bool) -> None:
     tracks.add(parent, frame, _seconds(link.header.stamp), pose, fixed=fixed)
 
 
-def _readings(
-    path: Path, topic: str, scans: list[Any], stamps: Any, poses: Any, known: Any
-) -> tuple[Reading, ...]:
-    readings: list[Reading] = []
-    for i in np.nonzero(known)[0].tolist():
-        scan, stamp = scans[i], float(stamps[i])
-        x, y, yaw = poses[i].tolist()
-        try:
-            taken = Scan(
-                np.asarray(scan.ranges, np.float64),
-                scan.angle_min,
-                scan.angle_increment,
-                scan.range_min,
-                scan.range_max,
-            )
-            readings.append(Reading(stamp, taken, (x, y, yaw)))
-        except ValueError as error:
-            raise LogError(f'{path}: {topic}, scan at {stamp:.3f} s: {error}') from None
-    if not readings:
-        raise LogError(f'{path}: {topic}: none of {len(scans)} scans has a pose at its time')
-    return in_order(readings)
+def _reading(where: str, scan: Any, stamp: float, pose: Floats) -> Reading:
+    x, y, yaw = pose.tolist()
+    try:
+        taken = Scan(
+            np.asarray(scan.ranges, np.float64),
+            scan.angle_min,
+            scan.angle_increment,
+            scan.range_min,
+            scan.range_max,
+        )
+        return Reading(float(stamp), taken, (x, y, yaw))
+    except ValueError as error:
+        raise LogError(f'{where}, scan at {stamp:.3f} s: {error}') from None
 
 
 def _grid(message: Any) -> OccupancyMap:

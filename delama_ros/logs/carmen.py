@@ -26,7 +26,7 @@ def read_carmen(path: Path) -> Log:
     """Read a log, plain or gzip."""
     stamps, scans, poses = [], [], []
     for number, line in _lines(path):
-        if not line.startswith('FLASER '):
+        if not line.startswith('FLASER'):
             continue
         where = f'{path}, line {number}'
         fields = line.split()
@@ -43,7 +43,7 @@ def read_carmen(path: Path) -> Log:
     if not scans:
         raise LogError(f'{path}: no FLASER line: expected a CARMEN log with laser scans')
     notes: list[str] = []
-    if stamps[0] < 0 or (np.diff(stamps) <= 0).mean() > ASTRAY:
+    if stamps[0] < 0 or (np.diff(stamps) <= 0).sum() > ASTRAY * len(stamps):
         notes.append(f'time stamps do not increase: scans are taken to be {PERIOD:g} s apart')
         stamps = [PERIOD * i for i in range(len(scans))]
     readings = in_order(map(Reading, stamps, scans, poses))

@@ -29,7 +29,7 @@ def in_one_frame(maps: Sequence[OccupancyMap]) -> tuple[list[Cells], float, Pose
     resolution = maps[0].resolution
     first = [np.rint(np.array(m.origin[:2]) / resolution).astype(int) for m in maps]
     low = np.min(first, 0)
-    high = np.max([at + (m.shape[1], m.shape[0]) for at, m in zip(first, maps, strict=True)], 0)
+    high = np.max([at + m.shape[::-1] for at, m in zip(first, maps, strict=True)], 0)
     frames = []
     for at, occupancy in zip(first - low, maps, strict=True):
         rows, columns = occupancy.shape

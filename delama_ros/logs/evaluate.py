@@ -68,7 +68,7 @@ def evaluate(log: Log, protocol: Protocol, say: Callable[[str], None]) -> Result
     central = default_mapper('all', protocol.checkpoint)
     swarm = LocalTransport((m.agent for m in together), encoding=Encoding.DELTA)
     others = LocalTransport([*(m.agent for m in alone), central.agent])
-    links = {name: names for name in names}
+    links = dict.fromkeys(names, names)
     sent = []
     for step in range(max(map(len, steps))):
         for own, a, b in zip(steps, together, alone, strict=True):

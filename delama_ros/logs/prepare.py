@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -43,4 +44,4 @@ def limited(scan: Scan, reach: float) -> Scan:
 def split(readings: Sequence[Reading], robots: int) -> list[list[Reading]]:
     """Cut a log into one stretch of time per robot, with equally many scans."""
     cuts = np.linspace(0, len(readings), robots + 1).round().astype(int).tolist()
-    return [list(readings[a:b]) for a, b in zip(cuts, cuts[1:], strict=False)]
+    return [list(readings[a:b]) for a, b in pairwise(cuts)]

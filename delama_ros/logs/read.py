@@ -12,17 +12,23 @@ BAGS = ('.bag', '.db3', '.mcap')
 CARMEN = ('.log', '.clf')
 
 
-def read_log(file: str | Path, *, topic: str | None = None, frame: str | None = None) -> Log:
-    """Read a log; topic and frame choose among several scan topics and fixed frames of a bag."""
+def read_log(
+    file: str | Path,
+    *,
+    topic: str | None = None,
+    frame: str | None = None,
+    delay: float | None = 0.0,
+) -> Log:
+    """Read a log; topic, frame and delay choose what is taken from a bag, see read_bag."""
     path = Path(file)
     if not path.exists():
         raise LogError(f'{path}: no such file or folder')
     suffix = Path(path.stem).suffix if path.suffix == '.gz' else path.suffix
     if path.is_dir() or suffix in BAGS:
-        return read_bag(path, topic=topic, frame=frame)
+        return read_bag(path, topic=topic, frame=frame, delay=delay)
     if suffix in CARMEN:
-        if topic or frame:
-            raise LogError(f'{path}: a CARMEN log has no topics and frames: leave them out')
+        if topic or frame or delay:
+            raise LogError(f'{path}: topic, frame and delay are for bags, this is a CARMEN log')
         return read_carmen(path)
     raise LogError(
         f'{path}: what it holds cannot be told from its name: expected a rosbag2 folder, '
