@@ -39,6 +39,10 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         '--pose-noise', type=float, default=0.0, metavar='M',
         help='standard deviation of positions; 0.6 degrees of heading go with 0.05 m',
     )
+    parser.add_argument(
+        '--two-buildings', action='store_true',
+        help='three robots in one plan, two in the next: compares graphs, F1 in the own plan',
+    )
     parser.add_argument('--methods', nargs='+', metavar='NAME', help='default: all')
     parser.add_argument('--jobs', type=int, default=1, help='processes (default 1)')
     parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
@@ -69,10 +73,17 @@ def run(args: argparse.Namespace) -> int:
     if not args.all and not args.plans.startswith('generated:'):
         specs = split(specs)[1]
     protocol = Protocol(args.robots, args.steps, args.seed, args.pose_noise, args.links)
-    figures = evaluate(
-        specs[: args.limit], protocol, checkpoint, methods, jobs=args.jobs,
-        say=lambda text: print(f'\r{text}', end='', file=sys.stderr),
-    )
+
+    def say(text: str) -> None:
+        print(f'\r{text}', end='', file=sys.stderr)
+
+    specs = specs[: args.limit]
+    if args.two_buildings:
+        from delama_ros.mapping.two_buildings import evaluate_pairs
+
+        figures = evaluate_pairs(specs, protocol, checkpoint, jobs=args.jobs, say=say)
+    else:
+        figures = evaluate(specs, protocol, checkpoint, methods, jobs=args.jobs, say=say)
     print(file=sys.stderr)
     show(figures)
     if args.json:

@@ -188,11 +188,12 @@ def evaluate(
     return {
         'protocol': vars(protocol),
         'plans': len(specs),
-        'methods': {name: _summary([r[name] for r in results]) for name in methods},
+        'methods': {name: summary([r[name] for r in results]) for name in methods},
     }
 
 
-def _summary(rows: list[list[list[float]]]) -> dict[str, list[float]]:
+def summary(rows: list[list[list[float]]]) -> dict[str, list[float]]:
+    """Return mean figures over plans and the standard error of F1, as lists over t."""
     values = np.array(rows)  # (plans, T, FIGURES)
     mean = values.mean(0)
     spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros_like(mean)

@@ -87,6 +87,7 @@ class LearnedTiles(nn.Module):
             lambda2=softplus(self.coupling),
         )
 
+    @torch.no_grad()
     def export(self) -> tuple[TileModel, Settings]:
         """Return what a robot needs, as numbers."""
         learned = self.coefficients()
@@ -100,12 +101,12 @@ class LearnedTiles(nn.Module):
             lambda2=coupling,
             lambda3=coupling,
         )
-        table = self.table.detach().double().numpy()
+        table = self.table.double().numpy()
         return (
             TileModel(
                 table.reshape(-1, self._cells, self._cells),
-                softplus(self.weights).detach().double().numpy(),
-                self.targets.detach().double().numpy(),
+                softplus(self.weights).double().numpy(),
+                self.targets.double().numpy(),
                 float(self.bias),
             ),
             settings,

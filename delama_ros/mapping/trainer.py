@@ -6,6 +6,7 @@ matter between robots and fits the features to what a limited number of rounds m
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
@@ -20,7 +21,7 @@ from torch.nn.functional import binary_cross_entropy
 
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint
-from delama_ros.mapping.dataset import Episode, episode, plan_specs
+from delama_ros.mapping.dataset import Episode, episode, plan_specs, split
 from delama_ros.mapping.learned import POOL, LearnedTiles, principal_tiles, soft_f1
 
 CHECKED = (1, 6, 12)  # steps at which validation scores
@@ -76,7 +77,10 @@ def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
     """Draw or read the plans and let robots scan them, in several processes."""
     rng = np.random.default_rng([config.seed, 0xE91])
     tasks = []
-    for number, spec in enumerate(plan_specs(plans)):
+    specs = plan_specs(plans)
+    if not plans.startswith('generated:'):
+        specs = split(specs)[0]  # the rest of a folder is for tests
+    for number, spec in enumerate(specs):
         noise = rng.uniform(0, config.noise) if noisy and rng.random() < config.noisy else 0.0
         tasks.append((spec, number, noise))
     with Pool(config.jobs) as pool:
@@ -107,6 +111,8 @@ class Trainer:
         truth = np.concatenate([e.truth for e in training]).astype(np.float64)
         self.model = LearnedTiles(principal_tiles(truth, config.features), settings)
         self._best = _copy(self.model)
+        self._optimiser = torch.optim.Adam(self.model.parameters())
+        self._resumed: dict[str, Any] | None = None  # state of the optimiser to go on with
 
     def run(self, save: Callable[[Trainer], None]) -> None:
         """Train to the end; save is called after each check, with the best model in place."""
@@ -132,21 +138,23 @@ class Trainer:
     ) -> None:
         numbers = [p for name, p in self.model.named_parameters() if name != 'table']
         groups: list[dict[str, Any]] = [
-            {'params': [self.model.table]}, {'params': numbers, 'lr': 8 * rate}
+            {'params': [self.model.table], 'top': rate}, {'params': numbers, 'top': 8 * rate}
         ]
-        optimiser = torch.optim.Adam(groups, lr=rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, iterations, rate / 40)
-        for _ in range(self.progress.iteration):  # a resumed run goes on where the rate was
-            schedule.step()
+        self._optimiser = torch.optim.Adam(groups)
+        if self._resumed is not None:
+            self._optimiser.load_state_dict(self._resumed)
+            self._resumed = None
         began = time.monotonic()
         patience = self.config.patience
         while self.progress.iteration < iterations and self.progress.since_best < patience:
+            cosine = 0.5 + 0.5 * math.cos(math.pi * self.progress.iteration / iterations)
+            for group in self._optimiser.param_groups:
+                group['lr'] = rate / 40 + (group['top'] - rate / 40) * cosine
             value = loss()
-            optimiser.zero_grad()
+            self._optimiser.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
-            optimiser.step()
-            schedule.step()
+            self._optimiser.step()
             self.progress.iteration += 1
             if self.progress.iteration % every == 0 or self.progress.iteration == iterations:
                 self._check(value.item(), time.monotonic() - began)
@@ -233,6 +241,7 @@ class Trainer:
         torch.save(
             {'model': self.model.state_dict(), 'best': self._best,
              'progress': asdict(self.progress), 'config': asdict(self.config),
+             'optimiser': self._optimiser.state_dict(),
              'random': self._rng.bit_generator.state},
             path,
         )
@@ -244,6 +253,7 @@ class Trainer:
             raise ValueError(f'{path} was saved by another configuration, remove it to start anew')
         self.model.load_state_dict(state['model'])
         self._best = state['best']
+        self._resumed = state['optimiser']
         self.progress = Progress(**state['progress'])
         self._rng.bit_generator.state = state['random']
 

@@ -5,6 +5,7 @@ import pytest
 
 from delama_ros.mapping.default import packaged
 from delama_ros.mapping.evaluate import METHODS, Protocol, evaluate
+from delama_ros.mapping.two_buildings import evaluate_pairs
 
 
 @pytest.fixture(scope='module')
@@ -37,3 +38,9 @@ def test_the_default_checkpoint_does_well_on_a_real_plan(data_dir) -> None:
     figures = evaluate([spec], Protocol(), packaged(), ['delama', 'wc'])['methods']
     assert figures['delama']['f1'][-1] > 85
     assert figures['delama']['f1'][0] > figures['wc']['f1'][0] + 10
+
+
+def test_two_buildings_do_not_spoil_each_other() -> None:
+    figures = evaluate_pairs(['generated:6001', 'generated:6051'], Protocol(steps=6), packaged())
+    f1 = {name: values['f1'][-1] for name, values in figures['methods'].items()}
+    assert f1['delama'] > f1['delama_oracle_graph'] - 2
