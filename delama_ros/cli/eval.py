@@ -9,6 +9,12 @@ from typing import Any
 from delama_ros.cli.errors import UserError
 from delama_ros.cli.output import print_table, write_json
 
+ZONE_TEXTS = {
+    'seen': 'surfaces the team has seen',
+    'near': 'within 0.5 m of them',
+    'beyond': 'beyond',
+}
+
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add the `eval` subcommand."""
@@ -111,3 +117,8 @@ def show(figures: dict[str, Any]) -> None:
         f'{figures["plans"]} plans; bytes per robot and step, mean and at the end; '
         'ms per robot and step'
     )
+    for zone, values in figures.get('zones', {}).items():
+        print(
+            f'delama, {ZONE_TEXTS[zone]}: precision {values["precision"][-1]:.1f}, recall '
+            f'{values["recall"][-1]:.1f}, {values["cells"][-1]:.0f} surface cells per plan'
+        )

@@ -18,12 +18,13 @@ from delama_ros.mapping.dataset import noisy_poses, scan_of
 from delama_ros.mapping.default import make_mapper
 from delama_ros.mapping.references import LogOdds, Seen
 from delama_ros.mapping.runner import Channel, Deltas, Exact, Step, run_swarm
-from delama_ros.mapping.score import Score, score
+from delama_ros.mapping.score import Score, on_truth, score
 from delama_sim.grid import Floats
 from delama_sim.plans import load
 from delama_sim.protocol import MappingRun, mapping_run, prepare
 
 FIGURES = ('f1', 'precision', 'recall', 'coverage', 'bytes', 'ms')
+ZONES = ('seen', 'near', 'beyond')
 SCAN_BYTES = 4  # per beam, as sensor_msgs/LaserScan has them
 # Root mean square by which a tile must move to be sent again, and steps of a number: chosen on
 # generated:5000-5006 for at most 0.2 F1 lost.
@@ -98,6 +99,29 @@ def swarm(
     return rows
 
 
+def completion(
+    run: MappingRun, poses: Floats, protocol: Protocol, checkpoint: Checkpoint
+) -> dict[str, list[list[float]]]:
+    """Count, by distance from what the team has seen, what DeLAMA claims: zone → (T, 3).
+
+    The three are cells claimed, claimed rightly and truly occupied, means over robots.
+    """
+    seen = Seen(run.truth)
+    out: dict[str, list[list[float]]] = {name: [] for name in ZONES}
+
+    def take(step: Step, t: int) -> None:
+        seen.add(run, t)
+        claims = [on_truth(mapper.occupancy(), run.truth)[0] for mapper in step.mappers]
+        for name, zone in seen.zones().items():
+            claimed = np.mean([float((claim & zone).sum()) for claim in claims])
+            right = np.mean([float((claim & zone & run.truth.occupied).sum()) for claim in claims])
+            out[name].append([claimed, right, float((zone & run.truth.occupied).sum())])
+
+    channel = partial(deltas, checkpoint)
+    run_swarm(run, checkpoint, poses=poses, links=links_of(protocol), channel=channel, take=take)
+    return out
+
+
 def oracle(run: MappingRun, poses: Floats, protocol: Protocol, checkpoint: Checkpoint) -> Rows:
     """Score one learner who gets all robots' scans."""
     rows, mapper = Rows(), make_mapper('all', checkpoint)
@@ -155,8 +179,8 @@ METHODS: dict[str, Method] = {
 
 def on_plan(
     spec: str, *, protocol: Protocol, checkpoint: Checkpoint, methods: Sequence[str]
-) -> dict[str, list[list[float]]]:
-    """Run all methods on one plan."""
+) -> tuple[dict[str, list[list[float]]], dict[str, list[list[float]]]]:
+    """Run all methods on one plan; figures by method, and counts by zone for DeLAMA."""
     run = mapping_run(
         prepare(load(spec), protocol.seed),
         protocol.seed,
@@ -164,9 +188,9 @@ def on_plan(
         steps=protocol.steps,
     )
     poses = noisy_poses(run, protocol.noise, protocol.seed)
-    return {
-        name: METHODS[name](run, poses, protocol, checkpoint).values for name in methods
-    }
+    figures = {name: METHODS[name](run, poses, protocol, checkpoint).values for name in methods}
+    zones = completion(run, poses, protocol, checkpoint) if 'delama' in methods else {}
+    return figures, zones
 
 
 def evaluate(
@@ -188,7 +212,12 @@ def evaluate(
     return {
         'protocol': vars(protocol),
         'plans': len(specs),
-        'methods': {name: summary([r[name] for r in results]) for name in methods},
+        'methods': {name: summary([figures[name] for figures, _ in results]) for name in methods},
+        'zones': {
+            name: _shares([zones[name] for _, zones in results])
+            for name in ZONES
+            if 'delama' in methods
+        },
     }
 
 
@@ -200,3 +229,14 @@ def summary(rows: list[list[list[float]]]) -> dict[str, list[float]]:
     out = {name: np.round(mean[:, k], 3).tolist() for k, name in enumerate(FIGURES)}
     out['f1_se'] = np.round(spread[:, 0] / np.sqrt(len(values)), 3).tolist()
     return out
+
+
+def _shares(counts: list[list[list[float]]]) -> dict[str, list[float]]:
+    """Precision and recall of all plans' cells together, and the share of surfaces, over t."""
+    claimed, right, wanted = np.array(counts).sum(0).T  # (T,) each
+    return {
+        'precision': np.round(100 * right / np.maximum(claimed, 1.0), 3).tolist(),
+        'recall': np.round(100 * right / np.maximum(wanted, 1.0), 3).tolist(),
+        'cells': np.round(wanted / len(counts), 1).tolist(),
+        'claimed': np.round(claimed / len(counts), 1).tolist(),
+    }

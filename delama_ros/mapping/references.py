@@ -16,6 +16,7 @@ from delama_sim.protocol import MappingRun
 from delama_sim.truth import SurfaceTruth
 
 BAND_DEPTH = 0.25  # m behind a seen surface that counts as seen, as in the truth
+NEAR = 0.5  # m from what was seen within which a map may be completed
 
 
 class LogOdds:
@@ -84,6 +85,11 @@ class Seen:
             return np.full(self._hit.shape, np.inf)
         cells: Floats = ndimage.distance_transform_edt(~self._hit)
         return cells * self.truth.resolution
+
+    def zones(self) -> dict[str, Bools]:
+        """Return cells by how far they are from what was seen: completion starts beyond `seen`."""
+        gap = self.distance() - BAND_DEPTH - 1e-6
+        return {'seen': gap <= 0, 'near': (gap > 0) & (gap <= NEAR), 'beyond': gap > NEAR}
 
     def ceiling(self) -> Score:
         """Score a perfect map of the surfaces seen, 0.25 m deep."""

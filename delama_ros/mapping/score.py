@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delama_sim.grid import UNKNOWN, OccupancyMap
+from delama_sim.grid import UNKNOWN, Bools, OccupancyMap
 from delama_sim.truth import SurfaceTruth
 
 
@@ -21,10 +21,23 @@ class Score:
 
 
 def score(occupancy: OccupancyMap, truth: SurfaceTruth) -> Score:
-    """Compare a map with the truth on the truth's cells.
+    """Compare a map with the truth on the truth's cells."""
+    mapped, seen = on_truth(occupancy, truth)
+    hits = float((mapped & truth.occupied).sum())
+    claimed, wanted = float(mapped.sum()), float(truth.occupied.sum())
+    return Score(
+        f1=2.0 * hits / max(claimed + wanted, 1.0),
+        precision=hits / max(claimed, 1.0),
+        recall=hits / max(wanted, 1.0),
+        coverage=float((seen & truth.known).sum()) / max(float(truth.known.sum()), 1.0),
+    )
 
-    A cell of the truth is taken as occupied if the map's occupancy, averaged over four points in
-    it (unknown counts as 0), is at least 50.
+
+def on_truth(occupancy: OccupancyMap, truth: SurfaceTruth) -> tuple[Bools, Bools]:
+    """Return which cells of the truth a map takes as occupied, and which it knows at all.
+
+    A cell is taken as occupied if the map's occupancy, averaged over four points in it (unknown
+    counts as 0), is at least 50.
     """
     rows, columns = np.indices(truth.occupied.shape)
     frame = OccupancyMap(np.zeros(truth.occupied.shape, np.int8), truth.resolution, truth.origin)
@@ -34,13 +47,4 @@ def score(occupancy: OccupancyMap, truth: SurfaceTruth) -> Score:
         for offset in ((-0.25, -0.25), (-0.25, 0.25), (0.25, -0.25), (0.25, 0.25))
     ]
     values = np.stack(corners).astype(np.float64)  # (4, rows, columns)
-    mapped = np.clip(values, 0.0, None).mean(0) >= 50.0
-    hits = float((mapped & truth.occupied).sum())
-    claimed, wanted = float(mapped.sum()), float(truth.occupied.sum())
-    seen = (values != UNKNOWN).any(0)
-    return Score(
-        f1=2.0 * hits / max(claimed + wanted, 1.0),
-        precision=hits / max(claimed, 1.0),
-        recall=hits / max(wanted, 1.0),
-        coverage=float((seen & truth.known).sum()) / max(float(truth.known.sum()), 1.0),
-    )
+    return np.clip(values, 0.0, None).mean(0) >= 50.0, (values != UNKNOWN).any(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -56,19 +57,24 @@ class TileModel:
 
     def occupancy(self, keys: Keys, theta: Floats, *, evidence: float = 0.2) -> OccupancyMap:
         """Draw the map: 0..100, and unknown where the logit is within `evidence` of the prior."""
-        if len(keys) == 0:
-            keys, theta = np.zeros((1, 2), np.int32), np.zeros((1, len(self.table), 1))
-        low, high = keys.min(0), keys.max(0) + 1
         deviations = self.deviations(theta)
         percent = np.rint(100.0 / (1.0 + np.exp(-(self.bias + deviations)))).astype(np.int8)
         percent[np.abs(deviations) < evidence] = UNKNOWN
-        columns, rows = (int(n) for n in high - low)
-        tiles = np.full((rows, columns, self.cells, self.cells), UNKNOWN, np.int8)
-        tiles[keys[:, 1] - low[1], keys[:, 0] - low[0]] = percent
-        cells = tiles.swapaxes(1, 2).reshape(rows * self.cells, columns * self.cells)
+        low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
         tile = self.cells * self.resolution
         origin = (float(low[0]) * tile, float(low[1]) * tile, 0.0)
-        return OccupancyMap(np.ascontiguousarray(cells), self.resolution, origin)
+        return OccupancyMap(assemble(keys, percent, UNKNOWN), self.resolution, origin)
+
+
+def assemble(keys: Keys, tiles: npt.NDArray[Any], empty: Any) -> npt.NDArray[Any]:
+    """Lay tiles (n, S, S) out as one grid that just holds them; at least one tile large."""
+    size = tiles.shape[-1]
+    low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
+    high = keys.max(0) + 1 if len(keys) else low + 1
+    columns, rows = (int(n) for n in high - low)
+    grid = np.full((rows, columns, size, size), empty, tiles.dtype)
+    grid[keys[:, 1] - low[1], keys[:, 0] - low[0]] = tiles
+    return np.ascontiguousarray(grid.swapaxes(1, 2).reshape(rows * size, columns * size))
 
 
 def hat_table(per_edge: int = 8, cells: int = 24) -> Floats:
