@@ -113,9 +113,10 @@ def completion(
         seen.add(run, t)
         claims = [on_truth(mapper.occupancy(), run.truth)[0] for mapper in step.mappers]
         for name, zone in seen.zones().items():
-            claimed = np.mean([float((claim & zone).sum()) for claim in claims])
-            right = np.mean([float((claim & zone & run.truth.occupied).sum()) for claim in claims])
-            out[name].append([claimed, right, float((zone & run.truth.occupied).sum())])
+            claimed = float(np.mean([(claim & zone).sum() for claim in claims]))
+            correct = [(claim & zone & run.truth.occupied).sum() for claim in claims]
+            wanted = float((zone & run.truth.occupied).sum())
+            out[name].append([claimed, float(np.mean(correct)), wanted])
 
     channel = partial(deltas, checkpoint)
     run_swarm(run, checkpoint, poses=poses, links=links_of(protocol), channel=channel, take=take)

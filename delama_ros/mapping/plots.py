@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ LABELS = {
 
 
 def plot_figures(figures: dict[str, Any], path: str | Path) -> None:
-    """Draw F1 over steps, and F1 at the end over bytes per robot and step."""
+    """Draw F1 over steps, and over what each robot has sent up to then."""
     fig, (over_time, over_bytes) = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
     for name, label in LABELS.items():
         if name not in figures['methods']:
@@ -33,12 +34,11 @@ def plot_figures(figures: dict[str, Any], path: str | Path) -> None:
         low = [f - e for f, e in zip(values['f1'], values['f1_se'], strict=True)]
         high = [f + e for f, e in zip(values['f1'], values['f1_se'], strict=True)]
         over_time.fill_between(steps, low, high, color=line.get_color(), alpha=0.2)
-        size = sum(values['bytes']) / len(values['bytes'])
-        if size > 0:
-            over_bytes.scatter([size], [values['f1'][-1]], color=line.get_color(), label=label)
+        sent = [total / 1000 for total in accumulate(values['bytes'])]
+        if sent[-1] > 0:
+            over_bytes.plot(sent, values['f1'], '.-', color=line.get_color(), label=label)
     over_time.set(xlabel='step', ylabel='F1 of occupied cells (%)')
-    over_bytes.set(xlabel='bytes per robot and step', ylabel='F1 at the last step (%)')
-    over_bytes.set_xscale('log')
+    over_bytes.set(xlabel='kB sent per robot so far', ylabel='F1 of occupied cells (%)')
     for axes in (over_time, over_bytes):
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
