@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message
 from delama_ros.mapping.evidence import Keys, Marks, Scan, count_evidence, scan_evidence
-from delama_ros.mapping.seen import Seen, hide_unseen
+from delama_ros.mapping.passed import CellMarks, hide_unreached
 from delama_ros.mapping.tiles import TileModel, assemble
 from delama_sim.grid import OccupancyMap, Pose
+
+ROOM = 0.15  # m to each side that free space must have to be believed on a neighbour's word
 
 
 class Mapper:
@@ -23,7 +24,7 @@ class Mapper:
         self.agent = agent
         self.model = model
         self._evidence: list[tuple[Keys, Marks]] = []  # of the scans since the last step
-        self._seen = Seen(model.cells)
+        self._passed = CellMarks(model.cells)  # where beams of the robot's own have passed
 
     def add_scan(self, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None) -> None:
         """Take a scan from a sensor pose (x, y, yaw) in the frame that all robots share."""
@@ -42,7 +43,7 @@ class Mapper:
         if self._evidence:
             keys, counts = count_evidence(self._evidence)
             self._evidence = []
-            self._seen.add(keys, counts.any(1).astype(np.uint8))
+            self._passed.add(keys, counts[:, 0] > 0)
             self.agent.observe(keys, *self.model.statistics(counts))
 
     def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
@@ -54,16 +55,15 @@ class Mapper:
         """Draw the map as the robot knows it; what nothing speaks for is unknown."""
         keys, theta = self.agent.theta
         drawn = self.model.occupancy(keys, theta)
-        own, seen = self._seen.on(keys)
-        everywhere = np.ones_like(seen) & own[:, None, None]
-        masks = (assemble(keys, everywhere, False), assemble(keys, seen, False))
-        return drawn.with_cells(hide_unseen(drawn.cells, *masks))
+        margin = round(ROOM / self.model.resolution)
+        passed = assemble(keys, self._passed.on(keys), False)
+        return drawn.with_cells(hide_unreached(drawn.cells, passed, margin))
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that must be kept to go on later, as arrays."""
-        return {**self.agent.state(), **self._seen.state()}
+        return {**self.agent.state(), **self._passed.state()}
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from what `state` returned; call between steps."""
         self.agent.restore(state)
-        self._seen.restore(state)
+        self._passed.restore(state)

@@ -64,7 +64,7 @@ class Robot(LifecycleNode):
             self.mapper = self._new_mapper()
             warm_up(self._new_mapper())
             if self._keeps_memory and self._memory_file.exists():
-                load_memory(self._memory_file, self.mapper.agent)
+                load_memory(self._memory_file, self.mapper)
                 tiles = len(self.mapper.agent.memory[0])
                 self.get_logger().info(f'goes on with {tiles} tiles of {self._memory_file}')
         except (OSError, ValueError) as error:
@@ -145,7 +145,7 @@ class Robot(LifecycleNode):
         self._worker.stop()
         self._worker = None
         if self._keeps_memory:
-            save_memory(self._memory_file, self.mapper.agent)
+            save_memory(self._memory_file, self.mapper)
 
     # What services do
 
@@ -163,7 +163,7 @@ class Robot(LifecycleNode):
 
     def _keep_memory(self) -> None:
         assert self._worker is not None
-        self._worker.submit(save_memory, self._memory_file, self.mapper.agent)
+        self._worker.submit(save_memory, self._memory_file, self.mapper)
 
     # What comes in (ROS thread)
 

@@ -56,11 +56,11 @@ class RobotServices:
         return f'{occupancy.shape[1]} x {occupancy.shape[0]} cells in {file}'
 
     def _save_memory(self, path: Path) -> str:
-        save_memory(path, self._node.mapper.agent)
+        save_memory(path, self._node.mapper)
         return f'{len(self._node.mapper.agent.memory[0])} tiles in {path}'
 
     def _load_memory(self, path: Path) -> str:
-        load_memory(path, self._node.mapper.agent)
+        load_memory(path, self._node.mapper)
         return f'{len(self._node.mapper.agent.memory[0])} tiles from {path}'
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
