@@ -10,7 +10,7 @@ from delama_ros.mapping.evidence import Scan
 from delama_sim.grid import OccupancyMap, Pose
 
 
-class LogError(Exception):
+class LogError(ValueError):
     """A recording that cannot be used: the text names file, line or topic, and the cure."""
 
 

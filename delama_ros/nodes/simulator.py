@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-import time
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from builtin_interfaces.msg import Time as Stamp
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import OccupancyGrid, Odometry
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
@@ -25,14 +23,12 @@ from tf2_msgs.msg import TFMessage
 from delama_ros.msg import Links
 from delama_ros.nodes.maps import LATCHED, occupancy_to_ros
 from delama_ros.nodes.options import declare
+from delama_ros.nodes.pacing import Pace
 from delama_ros.nodes.running import run
 from delama_ros.swarm.options import SIMULATOR
 from delama_ros.swarm.world import make_world
 from delama_sim.world import NANO, Scan
 
-TICK = 0.005  # s of wall time between looks at the clock
-BUDGET = 0.1  # s of wall time one look may work off; what is left over slips
-SETTLE = 1.0  # s of wall time for robots to find each other before time begins
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 
 
@@ -66,44 +62,48 @@ class Simulator(Node):
         self.create_service(Trigger, '~/reset', self._on_reset)
         self.add_on_set_parameters_callback(self._on_parameters)
 
-        self._paused = bool(self._options['paused'])
         self._offset = 0  # ns the ROS clock is ahead of the world's: resets never turn it back
-        self._born = time.monotonic()
-        self._begin: float | None = None if self._options['start_wait'] > 0 else self._born
-        self._anchor: tuple[float, int] | None = None  # wall s and world ns that belong together
         self._heard: bytes | None = None
         self._publish_fixed()
         self._publish_links()
-        self.create_timer(TICK, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._pace = Pace(
+            self,
+            self._scans,
+            self._options,
+            now=lambda: self._world.time,
+            next_event=self._world.next_event,
+            advance=self._advance,
+        )
+        self._pace.paused = bool(self._options['paused'])
 
     def _on_parameters(self, changes: list[Parameter]) -> SetParametersResult:
         for change in changes:
             if change.name == 'speed':  # type and range were checked against the descriptor
                 self._options['speed'] = change.value
-                self._anchor = None
+                self._pace.restart()
         return SetParametersResult(successful=True)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        self._paused = request.data
-        self._anchor = None
+        self._pace.paused = request.data
+        self._pace.restart()
         response.success = True
-        response.message = f'{"paused" if self._paused else "running"} at {self._now:.3f} s'
+        response.message = f'{"paused" if self._pace.paused else "running"} at {self._now:.3f} s'
         return response
 
     def _on_step(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Go on to the next scan, if paused."""
-        response.success = self._paused
-        if self._paused:
+        response.success = paused = self._pace.paused
+        if paused:
             while not self._advance():
                 pass
-        response.message = f'at {self._now:.3f} s' if self._paused else 'not paused: call pause'
+        response.message = f'at {self._now:.3f} s' if paused else 'not paused: call pause'
         return response
 
     def _on_reset(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         """Put all robots back to the start; the clock goes on."""
         self._offset += self._world.time
         self._world.reset()
-        self._anchor = None
+        self._pace.restart()
         self._publish_links()
         response.success = True
         response.message = f'robots are back at the start at {self._now:.3f} s'
@@ -112,42 +112,6 @@ class Simulator(Node):
     @property
     def _now(self) -> float:
         return (self._offset + self._world.time) / NANO
-
-    def _on_tick(self) -> None:
-        if self._paused or not self._ready():
-            return
-        now = time.monotonic()
-        if self._anchor is None:
-            self._anchor = now, self._world.time
-        wall, world = self._anchor
-        target = world + int((now - wall) * self._options['speed'] * NANO)
-        while self._world.next_event() <= target:
-            self._advance()
-            if time.monotonic() - now > BUDGET:
-                # What could not be done in time is not made up for: time just runs slower.
-                self._anchor = time.monotonic(), self._world.time
-                self.get_logger().warning(
-                    f'cannot keep up with speed {self._options["speed"]}',
-                    throttle_duration_sec=10.0,
-                )
-                return
-
-    def _ready(self) -> bool:
-        """Whether time may begin: scans have listeners, or waiting has lasted long enough."""
-        if self._begin is None:
-            deaf = [n for n, out in self._scans.items() if not out.get_subscription_count()]
-            waited = time.monotonic() - self._born
-            if deaf and waited < self._options['start_wait']:
-                self.get_logger().info(
-                    f'waiting for subscribers to the scans of {", ".join(deaf)}, '
-                    f'at most {self._options["start_wait"]:g} s (start_wait)',
-                    throttle_duration_sec=5.0,
-                )
-                return False
-            if deaf:
-                self.get_logger().warning(f'nobody listens to the scans of {", ".join(deaf)}')
-            self._begin = time.monotonic() + SETTLE
-        return time.monotonic() >= self._begin
 
     def _advance(self) -> list[Scan]:
         """Go on to the next event and publish it: transforms first, then clock, then scans."""

@@ -1,0 +1,174 @@
+"""Logs as robots over ROS 2: a node that owns /clock and publishes what was recorded."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from builtin_interfaces.msg import Time as Stamp
+from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy, qos_profile_sensor_data
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import LaserScan
+from tf2_msgs.msg import TFMessage
+
+from delama_ros.logs.log import Reading
+from delama_ros.logs.playback import NANO, Playback
+from delama_ros.logs.prepare import limited, split
+from delama_ros.logs.read import read_log
+from delama_ros.nodes.maps import LATCHED
+from delama_ros.nodes.options import declare
+from delama_ros.nodes.pacing import Pace
+from delama_ros.nodes.running import run
+from delama_ros.nodes.simulator import transform
+from delama_ros.swarm.description import NAME
+from delama_ros.swarm.options import Option
+
+OPTIONS = {
+    'logs': Option([''], 'bags or CARMEN logs in the order of robots; one alone is cut up'),
+    'topics': Option([''], 'scan topics in the order of logs, for bags with several'),
+    'robots': Option(['robot1'], 'names'),
+    'reach': Option(20.0, 'm up to which beams are used; no return says nothing', 0.1, 1e4),
+    'map_frame': Option('map', 'frame in which all logs have their poses'),
+    'namespaced_tf': Option(False, 'TF on ROBOT/tf with plain frames, as nav2 wants, not on /tf'),
+    'start_wait': Option(30.0, 's of wall time to wait at most until every scan has a subscriber'),
+    'speed': Option(1.0, 'seconds of the log per second; may be changed', 1e-3, 1e4),
+}
+RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
+HERE = np.zeros(3)
+
+
+def read_robots(options: Mapping[str, Any]) -> tuple[dict[str, Sequence[Reading]], list[str]]:
+    """Read what each robot has seen, and what the readers have to say about it."""
+    names, files, topics = options['robots'], options['logs'], options['topics']
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise ValueError(f'robots: {name!r} is not a ROS name (letters, digits, _)')
+    if len(set(names)) < len(names):
+        raise ValueError(f'robots: {names}, expected each name once')
+    if not all(files):
+        raise ValueError('logs: expected the file of at least one log')
+    if len(files) not in (1, len(names)):
+        raise ValueError(f'logs: {len(files)} for {len(names)} robots, expected 1 or {len(names)}')
+    if any(topics) and len(topics) != len(files):
+        raise ValueError(f'topics: {len(topics)} for {len(files)} logs, expected {len(files)}')
+    chosen = [topic or None for topic in topics] if any(topics) else [None] * len(files)
+    logs = [read_log(f, topic=t, delay=None) for f, t in zip(files, chosen, strict=True)]
+    notes = [f'{f}: {note}' for f, log in zip(files, logs, strict=True) for note in log.notes]
+    parts: list[Sequence[Reading]] = [log.readings for log in logs]
+    if len(files) < len(names):
+        if len(parts[0]) < len(names):
+            raise ValueError(f'{files[0]}: {len(parts[0])} scans for {len(names)} robots')
+        parts = [*split(parts[0], len(names))]
+    return dict(zip(names, parts, strict=True)), notes
+
+
+class Replay(Node):
+    """Plays logs against the wall clock."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__('replay', **kwargs)
+        self._options = declare(self, OPTIONS, may_change='speed')
+        robots, notes = read_robots(self._options)
+        for note in notes:
+            self.get_logger().info(note)
+        self._playback = Playback(robots)
+        prefix = not self._options['namespaced_tf']
+        self._frames = {name: f'{name}/' if prefix else '' for name in robots}
+        self._tf = {name: '/tf' if prefix else f'{name}/tf' for name in robots}
+        self._clock_out = self.create_publisher(ClockMessage, '/clock', RELIABLE)
+        self._scans = {
+            name: self.create_publisher(LaserScan, f'{name}/scan', qos_profile_sensor_data)
+            for name in robots
+        }
+        self._odometry = {
+            name: self.create_publisher(Odometry, f'{name}/odom', RELIABLE) for name in robots
+        }
+        topics = sorted(set(self._tf.values()))
+        self._tf_out = {t: self.create_publisher(TFMessage, t, RELIABLE) for t in topics}
+        self._fixed_out = {
+            t: self.create_publisher(TFMessage, f'{t}_static', LATCHED) for t in topics
+        }
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._publish_fixed()
+        self._pace = Pace(
+            self,
+            self._scans,
+            self._options,
+            now=lambda: self._playback.time,
+            next_event=self._playback.next_event,
+            advance=self._advance,
+        )
+
+    def _on_parameters(self, changes: list[Parameter]) -> SetParametersResult:
+        for change in changes:
+            if change.name == 'speed':  # type and range were checked against the descriptor
+                self._options['speed'] = change.value
+                self._pace.restart()
+        return SetParametersResult(successful=True)
+
+    def _advance(self) -> None:
+        """Go on to the next event and publish it: transforms first, then clock, then scans."""
+        before = self._playback.ended
+        taken = self._playback.advance()
+        stamp = Time(nanoseconds=self._playback.time).to_msg()
+        self._publish_poses(stamp)
+        self._clock_out.publish(ClockMessage(clock=stamp))
+        for robot, reading in taken:
+            self._publish_scan(robot, reading, stamp)
+        if self._playback.ended and not before:
+            self.get_logger().info(f'all scans played at {self._playback.time / NANO:.1f} s')
+
+    def _publish_poses(self, stamp: Stamp) -> None:
+        links: dict[str, list[Any]] = {topic: [] for topic in self._tf_out}
+        for name, frame in self._frames.items():
+            pose = np.array(self._playback.pose(name))
+            link = transform(f'{frame}odom', f'{frame}base_link', pose, stamp)
+            links[self._tf[name]].append(link)
+            message = Odometry(header=link.header, child_frame_id=link.child_frame_id)
+            position, shift = message.pose.pose.position, link.transform.translation
+            position.x, position.y = shift.x, shift.y
+            message.pose.pose.orientation = link.transform.rotation
+            self._odometry[name].publish(message)
+        for topic, out in self._tf_out.items():
+            out.publish(TFMessage(transforms=links[topic]))
+
+    def _publish_scan(self, robot: str, reading: Reading, stamp: Stamp) -> None:
+        scan = limited(reading.scan, self._options['reach'])
+        message = LaserScan(
+            angle_min=scan.angle_min,
+            angle_max=scan.angle_min + scan.angle_increment * (scan.ranges.size - 1),
+            angle_increment=scan.angle_increment,
+            range_min=scan.range_min,
+            range_max=scan.range_max,
+        )
+        message.header.stamp = stamp
+        message.header.frame_id = f'{self._frames[robot]}laser'
+        message.ranges.frombytes(scan.ranges.astype(np.float32).tobytes())
+        self._scans[robot].publish(message)
+
+    def _publish_fixed(self) -> None:
+        """Say that odom is where the log's frame is, and the laser where the base is."""
+        for topic, out in self._fixed_out.items():
+            links = []
+            for name, frame in self._frames.items():
+                if self._tf[name] == topic:
+                    parent = self._options['map_frame']
+                    links.append(transform(parent, f'{frame}odom', HERE, Stamp()))
+                    links.append(transform(f'{frame}base_link', f'{frame}laser', HERE, Stamp()))
+            out.publish(TFMessage(transforms=links))
+
+
+def main() -> int:
+    """Run until interrupted; a wrong parameter ends it with one line."""
+    return run('delama_replay', Replay, lambda node: None)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
