@@ -16,6 +16,7 @@ from delama_ros.nodes.maps import LATCHED, occupancy_to_ros, pose_to_ros
 from delama_ros.swarm.driver import Report
 from delama_sim.grid import OccupancyMap, Pose
 
+PATH_LENGTH = 1000  # poses, one a step; older ones are dropped
 LINE_COLOUR = (0.0, 0.45, 0.7, 0.9)
 
 
@@ -71,7 +72,7 @@ class Outputs:
             return
         here = PoseStamped(header=header, pose=pose_to_ros(pose))
         self._path.header = header
-        self._path.poses.append(here)
+        self._path.poses = [*self._path.poses[1 - PATH_LENGTH :], here]
         self._poses.publish(here)
         self._paths.publish(self._path)
         self._markers.publish(markers(header, self._robot, pose, peers, report.weights))
