@@ -89,7 +89,7 @@ def swarm(
 
     def take(step: Step, t: int) -> None:
         scores = [score(mapper.occupancy(), run.truth) for mapper in step.mappers]
-        rows.add(scores, float(step.bytes.mean()), float(np.median(step.seconds)))
+        rows.add(scores, float(step.bytes.mean()), step.seconds)
 
     hears = np.eye(protocol.robots, dtype=np.bool_) if alone else links_of(protocol)
     channel = Exact if exact else partial(deltas, checkpoint)

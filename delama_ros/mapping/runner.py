@@ -76,7 +76,7 @@ class Step:
 
     mappers: Sequence[Mapper]
     bytes: Floats  # (N,), sent by each robot
-    seconds: Floats  # (N,) of processor time, computed by each robot
+    seconds: float  # of processor time per robot, for learning and all messages
     weights: Floats  # (N, N)
 
 
@@ -103,21 +103,21 @@ def run_swarm(
     mappers = [make_mapper(name, checkpoint, **changes) for name in names]
     channels = [channel() for _ in names]
     for t in range(steps):
-        sent, spent = np.zeros(robots), np.zeros(robots)
+        sent = np.zeros(robots)
         said: list[list[Message]] = []
+        began = time.process_time()
         for i, mapper in enumerate(mappers):
-            began = time.process_time()
             x, y, yaw = poses[t, i].tolist()
             mapper.add_scan(scan_of(run, t, i), (x, y, yaw))
             said.append(mapper.begin(t + 1, peers[i]))
-            spent[i] += time.process_time() - began
         while any(said):
             _deliver(said, channels, mappers, peers, sent)
-            said = [_advance(mapper, spent, i) for i, mapper in enumerate(mappers)]
+            said = [_advance(mapper) for mapper in mappers]
+        seconds = (time.process_time() - began) / robots
         weights = np.array([
             [mapper.agent.weights.get(name, 0.0) for name in names] for mapper in mappers
         ])
-        take(Step(mappers, sent, spent, weights), t)
+        take(Step(mappers, sent, seconds, weights), t)
 
 
 def _deliver(
@@ -137,10 +137,8 @@ def _deliver(
                     assert refusal is None, refusal
 
 
-def _advance(mapper: Mapper, spent: Floats, i: int) -> list[Message]:
-    began = time.process_time()
+def _advance(mapper: Mapper) -> list[Message]:
     messages: list[Message] = []
     while mapper.agent.ready and not mapper.agent.done:
         messages += mapper.agent.advance()
-    spent[i] += time.process_time() - began
     return messages

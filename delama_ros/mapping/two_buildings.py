@@ -55,7 +55,7 @@ def on_pair(
                 score(mapper.occupancy(), runs[b].truth)
                 for mapper, b in zip(step.mappers, building, strict=True)
             ]
-            rows.add(scores, float(step.bytes.mean()), float(np.median(step.seconds)))
+            rows.add(scores, float(step.bytes.mean()), step.seconds)
 
         run_swarm(
             both,
