@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 
 from delama_ros.mapping.evidence import KINDS, Floats, Keys
 from delama_sim.grid import UNKNOWN, OccupancyMap
+
+Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +45,24 @@ class TileModel:
 
     def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
         """H (n, K, K) and r = −g (n, K, 1) of the loss at θ = 0, for counts (n, KINDS, S, S)."""
-        # Single precision is ample for sums over 576 cells, and λ1 is far above its rounding.
-        features = self.table.reshape(len(self.table), -1).astype(np.float32)  # (K, S²)
         weights = np.stack([self.weights, self.weights * self.targets]).astype(np.float32)
         sums = weights @ counts.reshape(len(counts), KINDS, -1).astype(np.float32)  # (n, 2, S²)
-        hessian = (features * sums[:, :1]) @ features.T
+        features, products = self._features
+        upper, lower = np.triu_indices(len(features))
+        hessian = np.empty((len(counts), len(features), len(features)))
+        hessian[:, upper, lower] = hessian[:, lower, upper] = sums[:, 0] @ products
         slope = sums[:, 1] @ features.T
-        return hessian.astype(np.float64), slope[..., None].astype(np.float64)
+        return hessian, slope[..., None].astype(np.float64)
+
+    @cached_property
+    def _features(self) -> tuple[Singles, Singles]:
+        """φ (K, S²) and φ_k φ_l of all pairs k <= l, (S², pairs): H is one product with them.
+
+        Single precision is ample for sums over a tile's cells; λ1 is far above its rounding.
+        """
+        features = self.table.reshape(len(self.table), -1).astype(np.float32)
+        upper, lower = np.triu_indices(len(features))
+        return features, np.ascontiguousarray((features[upper] * features[lower]).T)
 
     def deviations(self, theta: Floats) -> Floats:
         """θᵀφ of each cell: how far its logit is from the bias, (n, K, 1) → (n, S, S)."""

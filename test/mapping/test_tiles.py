@@ -1,0 +1,24 @@
+"""The statistics of tiles against a plain sum over cells."""
+
+import numpy as np
+
+from delama_ros.mapping.tiles import TileModel
+
+
+def test_statistics_are_the_weighted_sums_over_cells() -> None:
+    rng = np.random.default_rng(0)
+    model = TileModel(
+        rng.normal(size=(5, 6, 6)), rng.uniform(0.1, 1, 5), rng.normal(size=5), -1.0
+    )
+    counts = rng.integers(0, 4, (3, 5, 6, 6)).astype(np.uint16)
+    H, r = model.statistics(counts)
+    for n in range(3):
+        wanted_h, wanted_r = np.zeros((5, 5)), np.zeros(5)
+        for kind, y, x in np.ndindex(5, 6, 6):
+            phi = model.table[:, y, x]
+            weight = model.weights[kind] * counts[n, kind, y, x]
+            wanted_h += weight * np.outer(phi, phi)
+            wanted_r += weight * model.targets[kind] * phi
+        assert np.allclose(H[n], wanted_h, rtol=1e-4, atol=1e-4)
+        assert np.allclose(r[n, :, 0], wanted_r, rtol=1e-4, atol=1e-4)
+    assert np.array_equal(H, H.swapaxes(1, 2))
