@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 
 from delama_ros.core import update
 from delama_ros.core.backend import factor, solve
-from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, among, decode, union
+from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, among, decode, places, union
 from delama_ros.core.distances import Distance, by_name
 from delama_ros.core.inbox import Inbox, Label, Stage
 from delama_ros.core.memory import Memory, local_solve, remember
 from delama_ros.core.messages import Dual, Message, Params, Phase
+from delama_ros.core.observed import Observed
 from delama_ros.core.relation import Relation, Rows
 from delama_ros.core.settings import Settings
 
@@ -66,29 +67,17 @@ class Agent:
         # Own data only; blocks that only neighbours know live in θ.
         self._codes: Codes = np.zeros(0, np.int64)
         self._memory = Memory(np.zeros((0, size, size)), np.zeros((0, size, columns)))
-        self._new = self._nothing()
+        self._new = Observed(shape)
         self._local = Blocks.empty(*shape)
         self._theta = Blocks.empty(*shape)
+        # How far collaboration moved θ in the last step that was finished.
+        self._carry = Blocks.empty(*shape)
 
     # -- what the driver calls --------------------------------------------------------------------
 
     def observe(self, keys: Keys, H: Floats, r: Floats) -> None:
         """Take in statistics H (n, K, K) and r = H α − g (n, K, C) of new data, until next step."""
-        size, columns = self._shape
-        keys, H, r = np.asarray(keys), np.asarray(H), np.asarray(r)
-        n = len(keys)
-        if keys.shape != (n, 2) or H.shape != (n, size, size) or r.shape != (n, size, columns):
-            raise ValueError(
-                f'keys, H, r have shapes {keys.shape}, {H.shape}, {r.shape}, expected '
-                f'{(n, 2)}, {(n, size, size)}, {(n, size, columns)}'
-            )
-        if not (np.isfinite(H).all() and np.isfinite(r).all()):
-            raise ValueError('H or r holds NaN or infinity, expected finite numbers')
-        both = Blocks.of(keys, np.concatenate((H, r), axis=-1))
-        if len(np.unique(both.codes)) != n:
-            raise ValueError(f'{n} keys hold repeated ones, expected each block once')
-        codes = union(self._new.codes, both.codes)
-        self._new = Blocks(codes, self._new.on(codes) + both.on(codes))
+        self._new.add(keys, H, r)
 
     def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
         """Begin a time step: learn from what was observed (Algorithm 1), say the result."""
@@ -96,9 +85,6 @@ class Agent:
             raise ValueError(f'step {step} cannot begin after step {self.step}')
         self.step = step
         self.weights, self.z = {}, 0.0
-        # How far collaboration moved θ in the last step.
-        codes = self._theta.codes
-        self._carry = Blocks(codes, self._theta.values - self._local.on(codes))
         self._learn()
         self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset()
         self._inbox.open(step, self._expected)
@@ -158,7 +144,7 @@ class Agent:
 
     @property
     def memory(self) -> tuple[Keys, Floats, Floats]:
-        """The learning memory: keys (n, 2), A (n, K, K) and b (n, K, C)."""
+        """The learning memory: keys (n, 2), A (n, K, K) and b (n, K, C); steps change A and b."""
         return decode(self._codes), self._memory.A, self._memory.b
 
     @property
@@ -170,9 +156,9 @@ class Agent:
         """Return all that must be kept to go on later, as arrays."""
         keys, A, b = self.memory
         return {
-            'keys': keys, 'A': A, 'b': b, 't': np.array(self._memory.t),
+            'keys': keys, 'A': A.copy(), 'b': b.copy(), 't': np.array(self._memory.t),
             'theta_keys': self.theta[0], 'theta': self.theta[1],
-            'local': self._local.on(self._theta.codes),
+            'carry_keys': decode(self._carry.codes), 'carry': self._carry.values,
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -184,45 +170,50 @@ class Agent:
                 f'saved A and b have shapes {state["A"].shape} and {state["b"].shape}, '
                 f'expected {(n, size, size)} and {(n, size, columns)}'
             )
-        both = Blocks.of(state['keys'], np.concatenate((state['A'], state['b']), axis=-1))
-        self._codes = both.codes
-        self._memory = Memory(both.values[..., :size], both.values[..., size:], int(state['t']))
-        self._new = self._nothing()
-        self._theta = Blocks.of(state['theta_keys'], state['theta'])
-        self._local = Blocks.of(state['theta_keys'], state['local'])
+        theta = Blocks.of(state['theta_keys'], state['theta'])
+        carry = Blocks.of(state['carry_keys'], state['carry'])
+        A, b = (Blocks.of(state['keys'], state[name].copy()) for name in 'Ab')
+        self._codes, self._memory = A.codes, Memory(A.values, b.values, int(state['t']))
+        self._local = Blocks(A.codes, local_solve(A.values, b.values, self.settings.lambda1_local))
+        self._theta, self._carry, self._new = theta, carry, Observed(self._shape)
 
     # -- local learning (Algorithm 1) -------------------------------------------------------------
 
     def _learn(self) -> None:
-        size = self._shape[0]
-        codes = union(self._codes, self._new.codes)
-        A = Blocks(self._codes, self._memory.A).on(codes)
-        b = Blocks(self._codes, self._memory.b).on(codes)
-        new = self._new.on(codes)
-        self._memory = remember(
-            Memory(A, b, self._memory.t), new[..., :size], new[..., size:], self.settings
-        )
-        self._codes, self._new = codes, self._nothing()
-        theta = local_solve(self._memory.A, self._memory.b, self.settings.lambda1_local)
-        self._local = Blocks(codes, theta)
+        H, r, self._new = self._new.H, self._new.r, Observed(self._shape)
+        codes = union(self._codes, H.codes)
+        A, b = (Blocks(self._codes, v).on(codes) for v in (self._memory.A, self._memory.b))
+        at = places(codes, H.codes)
+        memory = Memory(A, b, self._memory.t)
+        self._memory = remember(memory, H.values, r.values, self.settings, at)
+        # Sums change only where there is new data.
+        changed = at if self.settings.accumulate == 'sum' else slice(None)
+        theta = self._local.on(codes).copy()
+        theta[changed] = local_solve(A[changed], b[changed], self.settings.lambda1_local)
+        self._codes, self._local = codes, Blocks(codes, theta)
 
     # -- collaborative relational inference (Algorithm 3) -----------------------------------------
 
     def _close_local(self) -> list[Message]:
         heard = self._inbox.params(self._stage, self._expected)
-        self._heard = {robot: Blocks.of(m.keys, m.values) for robot, m in heard.items()}
-        sides = {robot: self._one_side(peer) for robot, peer in self._heard.items()}
-        self._relation = Relation(self.name, sides, self._distance, self.settings)
+        self._heard = {robot: message.blocks for robot, message in heard.items()}
+        self._relation = Relation(self.name, self._sides(), self._distance, self.settings)
         return self._relate(self._relation.open())
 
-    def _one_side(self, peer: Blocks) -> float:
-        codes = union(self._codes, peer.codes)
-        A = Blocks(self._codes, self._memory.A).on(codes)
-        known, peer_known = among(codes, self._codes), among(codes, peer.codes)
+    def _sides(self) -> dict[str, float]:
+        """Return this side's distance to each neighbour heard."""
+        if not self._heard:
+            return {}
+        peers = self._heard.values()
+        codes = union(self._codes, *(peer.codes for peer in peers))
         d = self._distance.one_side(
-            A, self._local.on(codes), peer.on(codes)[None], known, peer_known[None]
+            Blocks(self._codes, self._memory.A).on(codes),
+            self._local.on(codes),
+            np.stack([peer.on(codes) for peer in peers]),
+            among(codes, self._codes),
+            np.stack([among(codes, peer.codes) for peer in peers]),
         )
-        return float(d[0])
+        return dict(zip(self._heard, d.tolist(), strict=True))
 
     def _relate(self, say: list[Rows]) -> list[Message]:
         relation = self._relation
@@ -251,7 +242,7 @@ class Agent:
 
     def _close_update(self) -> list[Message]:
         heard = self._inbox.params(self._stage, self._expected)
-        self._heard |= {robot: Blocks.of(m.keys, m.values) for robot, m in heard.items()}
+        self._heard |= {robot: message.blocks for robot, message in heard.items()}
         return self._next_round(self._stage[1] + 1)
 
     def _next_round(self, number: int) -> list[Message]:
@@ -261,6 +252,8 @@ class Agent:
             return [self._params(self._theta)]
         self._stage = (Phase.DONE, 0, 0)
         self._expected = frozenset()
+        codes = self._theta.codes
+        self._carry = Blocks(codes, self._theta.values - self._local.on(codes))
         return []
 
     def _jacobi_round(self, number: int) -> None:
@@ -270,7 +263,7 @@ class Agent:
         right = Blocks(self._codes, self._memory.b).on(codes).copy()
         for robot, peer in peers.items():
             right += 4 * self.settings.lambda2 * self.weights[robot] * peer.on(codes)
-        own = np.searchsorted(codes, self._codes)
+        own = places(codes, self._codes)
         solved = right / self._ridge
         solved[own] = solve(self._factor, right[own])
         before = self._before.on(codes)
@@ -278,10 +271,6 @@ class Agent:
         self._before, self._theta = self._theta, Blocks(codes, theta)
 
     # -- messages ---------------------------------------------------------------------------------
-
-    def _nothing(self) -> Blocks:
-        size, columns = self._shape
-        return Blocks.empty(size, size + columns)
 
     def _params(self, theta: Blocks) -> Params:
         assert self.step is not None

@@ -14,7 +14,7 @@ import numpy as np
 Array: TypeAlias = Any
 Scalar: TypeAlias = Any
 
-PANEL = 16  # most rows solved at once; 8 and 32 were slower at K = 32
+PART = 64  # blocks factored at once: they stay in the cache and in memory already in use
 
 
 def is_torch(array: Array) -> bool:
@@ -47,10 +47,9 @@ def sort(array: Array) -> Array:
 class Factor(NamedTuple):
     """Positive definite blocks (..., K, K), factored once to be solved with many times."""
 
-    L: Array  # lower Cholesky factors, (..., K, K)
-    # numpy: inverses of the triangles on the diagonal of L, (..., q, P, P);
+    triangle: Array  # lower Cholesky factors L, B = L Lᵀ; numpy: their inverses, (..., K, K)
     # torch: what stands for B in the gradient graph, and the list its gradient is collected in.
-    panels: Array
+    token: Array
     pairs: list[tuple[Array, Array]]
 
 
@@ -65,50 +64,48 @@ def factor(A: Array, ridge: Scalar) -> Factor:
         B = A.detach().clone()
         B.diagonal(dim1=-2, dim2=-1).add_(ridge.detach())
         return Factor(xp(A).linalg.cholesky(B), token, pairs)
-    B = np.array(A)
-    np.einsum('...kk->...k', B)[...] += ridge
-    L = np.linalg.cholesky(B)
-    size = L.shape[-1]
-    panel = next(p for p in range(min(PANEL, size), 0, -1) if size % p == 0)
-    grid = L.reshape(*L.shape[:-2], size // panel, panel, size // panel, panel)
-    triangles = np.ascontiguousarray(np.einsum('...iaib->...iab', grid))
-    return Factor(L, _invert_triangles(triangles), [])
+    size = A.shape[-1]
+    blocks = A.reshape(-1, size, size)
+    ridge = np.broadcast_to(ridge, A.shape[:-1]).reshape(-1, size)
+    inverted = np.empty(blocks.shape)
+    for start in range(0, len(blocks), PART):
+        part = slice(start, start + PART)
+        inverted[part] = _inverted_triangles(blocks[part], ridge[part])
+    return Factor(inverted.reshape(A.shape), None, [])
 
 
 def solve(factored: Factor, b: Array) -> Array:
     """Solve B x = b for right-hand sides b (..., K, C)."""
-    L, panels, pairs = factored
+    triangle, token, pairs = factored
     if is_torch(b):
         from delama_ros.core.autograd import Solve
 
-        return Solve.apply(panels, L, b, pairs)  # type: ignore[no-untyped-call]
-    return _substitute(L, panels, b)
+        return Solve.apply(token, triangle, b, pairs)  # type: ignore[no-untyped-call]
+    return np.swapaxes(triangle, -1, -2) @ (triangle @ b)
 
 
-def _substitute(L: Array, panels: Array, b: Array) -> Array:
-    """Forward and backward substitution by panels of rows, vectorised over all blocks.
+def _inverted_triangles(A: Array, ridge: Array) -> Array:
+    """Return L⁻¹ (n, K, K) with L Lᵀ = A + diag(ridge).
 
-    numpy has no batched triangular solve; row by row it would spend its time between calls.
+    numpy has no batched triangular solve, and row by row it would spend its time between calls.
+    Inverted blocks on the diagonal of L, at first its numbers, are joined in pairs to blocks twice
+    as large: the inverse of (P 0; Q R) is (P⁻¹ 0; −R⁻¹ Q P⁻¹ R⁻¹).
     """
-    x = np.array(b)  # (..., K, C)
-    count, size = panels.shape[-3:-1]
-    for q in range(count):
-        i, below = q * size, (q + 1) * size
-        rest = x[..., i:below, :] - L[..., i:below, :i] @ x[..., :i, :]
-        x[..., i:below, :] = panels[..., q, :, :] @ rest
-    for q in reversed(range(count)):
-        i, below = q * size, (q + 1) * size
-        column = np.swapaxes(L[..., below:, i:below], -1, -2)
-        rest = x[..., i:below, :] - column @ x[..., below:, :]
-        x[..., i:below, :] = np.swapaxes(panels[..., q, :, :], -1, -2) @ rest
-    return x
-
-
-def _invert_triangles(L: Array) -> Array:
-    """Return the inverses of small lower triangles (..., P, P)."""
-    out = np.zeros(L.shape)
-    for k in range(L.shape[-1]):
-        out[..., k, :k] = -(L[..., k, None, :k] @ out[..., :k, :k])[..., 0, :]
-        out[..., k, k] = 1
-        out[..., k, : k + 1] /= L[..., k, k, None]
-    return out
+    count, size = ridge.shape
+    L = np.array(A)
+    np.einsum('nkk->nk', L)[...] += ridge
+    L = np.linalg.cholesky(L)
+    whole = 1 << (size - 1).bit_length()
+    if whole > size:  # bordered by the identity to a power of two
+        L, inner = np.tile(np.eye(whole), (count, 1, 1)), L
+        L[:, :size, :size] = inner
+    diagonal = np.einsum('nkk->nk', L)
+    np.reciprocal(diagonal, out=diagonal)
+    half = 1
+    while half < whole:
+        grid = L.reshape(count, whole // (2 * half), 2 * half, whole // (2 * half), 2 * half)
+        pairs = np.einsum('niaib->niab', grid)
+        P, Q, R = pairs[..., :half, :half], pairs[..., half:, :half], pairs[..., half:, half:]
+        Q[...] = R @ -(Q @ P)
+        half *= 2
+    return L[:, :size, :size]

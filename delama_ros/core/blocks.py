@@ -25,8 +25,10 @@ def encode(keys: Keys) -> Codes:
 
 def decode(codes: Codes) -> Keys:
     """Return the keys (n, 2) of codes (n,)."""
-    y = (codes & 0xFFFFFFFF) - 2**31
-    return np.stack((codes >> 32, y), axis=1).astype(np.int32)
+    keys = np.empty((len(codes), 2), np.int32)
+    keys[:, 0] = codes >> 32
+    keys[:, 1] = (codes & 0xFFFFFFFF) - 2**31
+    return keys
 
 
 def increasing(codes: Codes) -> bool:
@@ -49,7 +51,12 @@ class Blocks:
     @classmethod
     def of(cls, keys: Keys, values: Floats) -> Blocks:
         """Return the blocks of unique keys given in any order."""
-        codes, values = encode(keys), np.asarray(values, dtype=np.float64)
+        return cls.sorted(encode(keys), values)
+
+    @classmethod
+    def sorted(cls, codes: Codes, values: Floats) -> Blocks:
+        """Return the blocks of unique codes given in any order."""
+        values = np.asarray(values, dtype=np.float64)
         if increasing(codes):  # as every agent sends them
             return cls(codes, values)
         order = np.argsort(codes, kind='stable')
@@ -57,23 +64,29 @@ class Blocks:
 
     def on(self, codes: Codes) -> Floats:
         """Return the values lined up with a superset of codes; what is not here is zero."""
-        if codes is self.codes or np.array_equal(codes, self.codes):
+        if len(codes) == len(self.codes):
             return self.values
         out = np.zeros((len(codes), *self.values.shape[1:]))
-        out[np.searchsorted(codes, self.codes)] = self.values
+        out[places(codes, self.codes)] = self.values
         return out
 
 
 def union(*sets: Codes) -> Codes:
     """Return all codes of the given sets, sorted; the first set itself if it holds all others."""
     first = sets[0]
-    if all(first is other or np.array_equal(first, other) for other in sets[1:]):
+    # As a rule robots know the same blocks from round to round.
+    if all(len(first) == len(other) and (first == other).all() for other in sets[1:]):
         return first
     return np.unique(np.concatenate(sets))
+
+
+def places(codes: Codes, some: Codes) -> Codes | slice:
+    """Return where a subset is in codes, for indexing; all of them without making a copy."""
+    return slice(None) if len(some) == len(codes) else np.searchsorted(codes, some)
 
 
 def among(codes: Codes, some: Codes) -> NDArray[np.bool_]:
     """Mark which of the codes are in a subset of them."""
     mark = np.zeros(len(codes), dtype=bool)
-    mark[np.searchsorted(codes, some)] = True
+    mark[places(codes, some)] = True
     return mark

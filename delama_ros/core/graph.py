@@ -150,19 +150,20 @@ def _newton_rounds(d: Array, edge: Array, group: Array, m: Array, settings: Sett
     far = lib.where(edge, d, float('inf'))
     least = lib.where(group > 0, lib.amin(far, -1)[..., None, :], float('inf'))
     least = lib.amin(least, -1)
-    z = safe_start(
-        (group @ lib.where(edge, 1 + 0 * d, 0.0).sum(-1)[..., None])[..., 0],
-        (group @ d.sum(-1)[..., None])[..., 0],
-        lib.where(lib.isfinite(least), least, 0.0),
-        m,
-        settings,
-    )
+    n, total = _group_sums(group, lib.where(edge, 1 + 0 * d, 0.0), d)
+    least = lib.where(lib.isfinite(least), least, 0.0)
+    z = safe_start(n, total, least, m, settings)
     for _ in range(settings.dual_rounds):
-        w, slope = edge_weights(d, edge, z, settings)
-        x = (group @ w.sum(-1)[..., None])[..., 0]
-        y = (group @ slope.sum(-1)[..., None])[..., 0]
+        x, y = _group_sums(group, *edge_weights(d, edge, z, settings))
         z = newton_step(z, x, y, m, settings)
     return z
+
+
+def _group_sums(group: Array, left: Array, right: Array) -> tuple[Array, Array]:
+    """Return the sums of two numbers per edge (..., N, E) over each agent's group, (..., N)."""
+    rows = xp(left).stack((left, right), -1).sum(-2)  # (..., N, 2)
+    both = group @ rows
+    return both[..., 0], both[..., 1]
 
 
 def _detached(settings: Settings) -> Settings:

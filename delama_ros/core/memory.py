@@ -7,8 +7,11 @@ have n = 1; a map of tiles has a block per tile.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from delama_ros.core.backend import Array, Scalar, factor, solve, xp
+import numpy as np
+
+from delama_ros.core.backend import PART, Array, Scalar, factor, is_torch, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -21,14 +24,24 @@ class Memory:
     t: int = 0
 
 
-def remember(memory: Memory, H: Array, r: Array, settings: Settings) -> Memory:
-    """Take the statistics of one step, H and r = H α − g, into the memory."""
+def remember(
+    memory: Memory, H: Array, r: Array, settings: Settings, at: Any = slice(None)
+) -> Memory:
+    """Take the statistics of one step, H and r = H α − g of the blocks `at`, into A and b.
+
+    A and b are changed where they are: a map is large, and few of its blocks are touched in a step.
+    """
     t = memory.t + 1
+    keep, gain = 1.0, 1.0
     if settings.accumulate == 'mean':
-        return Memory(((t - 1) * memory.A + H) / t, ((t - 1) * memory.b + r) / t, t)
-    if settings.accumulate == 'sum':
-        return Memory(memory.A + H, memory.b + r, t)
-    return Memory(settings.forget * memory.A + H, settings.forget * memory.b + r, t)
+        keep, gain = (t - 1) / t, 1 / t
+    elif settings.accumulate == 'forget':
+        keep = settings.forget
+    for kept, new in ((memory.A, H), (memory.b, r)):
+        if keep != 1:
+            kept *= keep
+        kept[at] += new if gain == 1 else gain * new
+    return Memory(memory.A, memory.b, t)
 
 
 def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
@@ -40,7 +53,11 @@ def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
 
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
-    return solve(factor(A, 2 * lambda1), b)
+    if is_torch(A):
+        return solve(factor(A, 2 * lambda1), b)
+    # Part by part: the factors are used once, and need no memory for all blocks.
+    parts = [slice(start, start + PART) for start in range(0, len(A), PART)]
+    return np.concatenate([b[:0], *(solve(factor(A[p], 2 * lambda1), b[p]) for p in parts)])
 
 
 def _shares(like: Array, steps: int, settings: Settings) -> Array:

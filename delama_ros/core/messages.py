@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
-from delama_ros.core.blocks import Floats, Keys, encode, increasing
+from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, encode, increasing
 from delama_ros.core.settings import Settings
 
 
@@ -42,6 +43,16 @@ class Params:
     fingerprint: int
     keys: Keys  # (n, 2)
     values: Floats  # (n, K, C)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The codes of the keys: checked when a message comes in, used when its round is closed."""
+        return encode(self.keys)
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks of θ, sorted."""
+        return Blocks.sorted(self.codes, self.values)
 
 
 @dataclass(frozen=True)
@@ -97,8 +108,7 @@ def _params_fault(message: Params, shape: tuple[int, int], settings: Settings) -
         return 'not finite: values hold NaN or infinity'
     if largest > settings.max_value:
         return f'absurd value: {largest:g}, expected at most {settings.max_value:g}'
-    codes = encode(message.keys)
-    if not increasing(codes) and len(np.unique(codes)) != count:
+    if not increasing(message.codes) and len(np.unique(message.codes)) != count:
         return 'repeated key: blocks must be unique'
     return None
 

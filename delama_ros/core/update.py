@@ -19,9 +19,10 @@ def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Ar
     """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said."""
     degree = W.sum(-1)
     factored = factor(A, ridge(degree, settings))
+    coupling = 4 * settings.lambda2 * W
     before = theta
     for number in range(settings.update_rounds):
-        solved = solve(factored, b + pull(W, theta, settings))
+        solved = solve(factored, b + pull(coupling, theta))
         theta, before = accelerate(solved, before, degree, number, settings), theta
     return theta
 
@@ -50,11 +51,12 @@ def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Se
     """
     diagonal = ridge(W.sum(-1), settings)
     factored = factor(A, diagonal)
-    residual = b + pull(W, theta, settings) - A @ theta - diagonal[..., None] * theta
+    coupling = 4 * settings.lambda2 * W
+    residual = b + pull(coupling, theta) - A @ theta - diagonal[..., None] * theta
     direction = preconditioned = solve(factored, residual)
     energy = _inner(residual, preconditioned)
     for _ in range(settings.update_rounds):
-        product = A @ direction + diagonal[..., None] * direction - pull(W, direction, settings)
+        product = A @ direction + diagonal[..., None] * direction - pull(coupling, direction)
         length = _ratio(energy, _inner(direction, product))
         theta = theta + length * direction
         residual = residual - length * product
@@ -64,9 +66,10 @@ def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Se
     return theta
 
 
-def pull(W: Array, theta: Array, settings: Settings) -> Array:
-    """Return 4 λ2 Σ_j W_ij θ_j."""
-    return 4 * settings.lambda2 * xp(W).einsum('...ij,...jnkc->...inkc', W, theta)
+def pull(coupling: Array, theta: Array) -> Array:
+    """Return Σ_j (4 λ2 W_ij) θ_j; what couples the agents, 4 λ2 W, is the same in every round."""
+    flat = theta.reshape(*theta.shape[:-3], -1)
+    return (coupling @ flat).reshape(theta.shape)
 
 
 def _inner(left: Array, right: Array) -> Array:
