@@ -19,9 +19,10 @@ class Playback:
     Recordings that overlap in time keep their offsets; others all begin at once.
     """
 
-    def __init__(self, robots: Mapping[str, Sequence[Reading]], *, rate: float = 20.0) -> None:
+    def __init__(self, robots: Mapping[str, Sequence[Reading]], *, tick: float = 0.05) -> None:
+        """Set up; tick: s between ticks, may be changed later in ns."""
         self.time = 0
-        self._tick = round(NANO / rate)
+        self.tick = round(tick * NANO)
         first = {name: readings[0].stamp for name, readings in robots.items()}
         if max(first.values()) < min(readings[-1].stamp for readings in robots.values()):
             first = dict.fromkeys(robots, min(first.values()))
@@ -43,7 +44,7 @@ class Playback:
 
     def next_event(self) -> int:
         """Time of the next tick or scan."""
-        tick = (self.time // self._tick + 1) * self._tick
+        tick = (self.time // self.tick + 1) * self.tick
         return tick if self.ended else min(tick, self._scans[self._next][0])
 
     def advance(self) -> list[tuple[str, Reading]]:

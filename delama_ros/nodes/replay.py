@@ -42,6 +42,12 @@ OPTIONS = {
 }
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 HERE = np.zeros(3)
+RATE, MOST = 20.0, 50.0  # Hz of log time and most Hz of wall time at which clock and poses come
+
+
+def tick(speed: float) -> int:
+    """Return ns of log time between ticks: at high speed fewer, or robots could not keep up."""
+    return round(NANO * max(1 / RATE, speed / MOST))
 
 
 def read_robots(options: Mapping[str, Any]) -> tuple[dict[str, Sequence[Reading]], list[str]]:
@@ -79,6 +85,7 @@ class Replay(Node):
         for note in notes:
             self.get_logger().info(note)
         self._playback = Playback(robots)
+        self._playback.tick = tick(self._options['speed'])
         prefix = not self._options['namespaced_tf']
         self._frames = {name: f'{name}/' if prefix else '' for name in robots}
         self._tf = {name: '/tf' if prefix else f'{name}/tf' for name in robots}
@@ -110,6 +117,7 @@ class Replay(Node):
         for change in changes:
             if change.name == 'speed':  # type and range were checked against the descriptor
                 self._options['speed'] = change.value
+                self._playback.tick = tick(change.value)
                 self._pace.restart()
         return SetParametersResult(successful=True)
 

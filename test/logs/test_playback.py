@@ -26,14 +26,14 @@ def test_robots_recorded_together_keep_their_offset(log: Log) -> None:
 
 
 def test_clock_ticks_between_scans_and_after_them(log: Log) -> None:
-    playback = Playback({'a': log.readings[:1]}, rate=10.0)
+    playback = Playback({'a': log.readings[:1]}, tick=0.1)
     seen = [playback.time for _ in range(15) if playback.advance() is not None]
     assert seen == [100_000_000 * (i + 1) for i in range(15)]
     assert playback.ended
 
 
 def test_poses_between_scans_are_interpolated(log: Log) -> None:
-    playback = Playback({'a': log.readings}, rate=1.0)
+    playback = Playback({'a': log.readings}, tick=1.0)
     before, middle, after = (log.readings[i].pose for i in (0, 0, 1))
     assert playback.pose('a') == pytest.approx(before)  # at 0 s, before the first scan at 1 s
     playback.advance()

@@ -126,7 +126,7 @@ def test_a_log_cut_up_among_two_robots(log: Log, heard: Callable[..., dict[str, 
         assert odometry.child_frame_id == f'{name}/base_link'
     clock = np.array([seconds(m.clock) for m in got['/clock']])
     assert np.diff(clock).min() > 0
-    assert np.diff(clock).max() < 0.051
+    assert np.diff(clock).max() < 0.201, 'at speed 10 the clock ticks every 0.2 s'
 
 
 def pose_of(moved: Any) -> tuple[float, float, float]:
