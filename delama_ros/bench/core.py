@@ -34,8 +34,9 @@ def run(*, seed: int = 0, progress: Callable[[str], None] | None = None) -> dict
     """Measure and return figures by name; units are in the names.
 
     batched_*: forward and backward of the paper's variant (M1 = 5, M2 = 10) on the regression task.
-    agent_step_*: all that one agent computes in a time step (learning from new statistics of every
-    tile, minA distances, row budget, ten rounds), without encoding or transport of messages.
+    agent_step_*: all that one agent computes from `begin` to the end of a step in which every tile
+    has new data: learning, minA distances to four neighbours, row budget, ten rounds, and checking
+    of 48 messages; without `observe`, encoding or transport. Median of 39 steps (5 at 10,000).
     """
     say = progress or (lambda text: None)
     figures: dict[str, float] = {}

@@ -63,7 +63,9 @@ def factor(A: Array, ridge: Scalar) -> Factor:
         token = Collect.apply(A, ridge, pairs)  # type: ignore[no-untyped-call]
         B = A.detach().clone()
         B.diagonal(dim1=-2, dim2=-1).add_(ridge.detach())
-        return Factor(xp(A).linalg.cholesky(B), token, pairs)
+        L = B.mT  # B is symmetric; in this layout it is factored where it is
+        xp(A).linalg.cholesky(L, out=L)
+        return Factor(L, token, pairs)
     size = A.shape[-1]
     blocks = A.reshape(-1, size, size)
     ridge = np.broadcast_to(ridge, A.shape[:-1]).reshape(-1, size)

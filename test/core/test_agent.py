@@ -235,3 +235,30 @@ def test_a_robot_never_imports_torch():
         'sys.exit(any(m.split(".")[0] in ("torch", "numba", "scipy") for m in sys.modules))'
     )
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
+
+
+def test_sums_are_solved_again_only_where_data_is_new():
+    for how in ('sum', 'mean', 'forget'):
+        agent = Agent('a', Settings(accumulate=how, forget=0.7), shape=(K, C))
+        H, r = statistics(8, 1, 4)
+        for step, some in enumerate(([0, 1, 3], [1], [], [2, 3])):
+            agent.observe(keys_of(4)[some], H[step % T, 0][some], r[step % T, 0][some])
+            said = agent.begin(step, [])
+            _, A, b = agent.memory
+            expected = np.linalg.solve(A + 2 * agent.settings.lambda1_local * np.eye(K), b)
+            np.testing.assert_allclose(said[0].values, expected, atol=1e-9)
+            agent.advance()
+
+
+def test_a_step_left_after_learning_can_be_saved_and_followed():
+    H, r = statistics(9, 1, 3)
+    agent = Agent('a', Settings(warm_start=True), shape=(K, C))
+    observe(agent, H[0, 0], r[0, 0])
+    agent.begin(0, ['b'])
+    agent.rewind()
+    restarted = Agent('a', agent.settings, shape=(K, C))
+    restarted.restore(agent.state())
+    for each in (agent, restarted):
+        each.begin(0, [])
+        each.advance()
+    np.testing.assert_array_equal(agent.theta[1], restarted.theta[1])

@@ -70,7 +70,10 @@ def test_conjugate_gradients_never_lose_to_jacobi_in_energy():
             solve(A, b, W, start, s) - expected
             for solve in (update.conjugate_gradients, update.jacobi)
         ]
-        cg, jacobi = (float((e * (B @ e - update.pull(4 * s.lambda2 * W, e))).sum()) for e in errors)
+        pulled = [update.pull(4 * s.lambda2 * W, e) for e in errors]
+        cg, jacobi = (
+            float((e * (B @ e - p)).sum()) for e, p in zip(errors, pulled, strict=True)
+        )
         assert cg <= jacobi * (1 + 1e-9)
 
 
