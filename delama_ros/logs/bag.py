@@ -104,12 +104,13 @@ def _log(
     if target not in chain:
         raise LogError(f'{path}: {sensor!r} has no frame {target!r} above it, but {chain[1:]}')
     stamps = np.array([_seconds(scan.header.stamp) for scan in scans])
+    turn = -1.0 if _hangs(sensor, messages) else 1.0
 
     def readings_at(earlier: float, every: int = 1) -> list[Reading]:
         times = stamps[::every]
         poses, known = tracks.poses(sensor, target, times - earlier, TOLERANCE)
         return [
-            _reading(f'{path}: {topic}', scan, stamp, pose)
+            _reading(f'{path}: {topic}', scan, stamp, pose, turn)
             for scan, stamp, pose, there in zip(scans[::every], times, poses, known, strict=True)
             if there
         ]
@@ -137,6 +138,17 @@ def _tracks(messages: list[tuple[str, str, Any]]) -> Tracks:
     return tracks
 
 
+def _hangs(sensor: str, messages: list[tuple[str, str, Any]]) -> bool:
+    """Whether the laser is mounted upside down: then its beams turn the other way."""
+    mounts = [
+        link.transform.rotation
+        for _, kind, message in messages
+        for link in (message.transforms if kind in (TF, OLD_TF) else ())
+        if _name(link.child_frame_id) == sensor
+    ]
+    return bool(mounts) and mounts[-1].x ** 2 + mounts[-1].y ** 2 > 0.5
+
+
 def _add_odometry(path: Path, tracks: Tracks, odometry: list[Any], sensor: str) -> list[str]:
     """Let odometry move the base if TF does not; return what had to be assumed for that."""
     if tracks.moves(sensor):
@@ -161,13 +173,13 @@ def _add(tracks: Tracks, link: Any, pose: Pose, *, fixed: bool) -> None:
     tracks.add(parent, frame, _seconds(link.header.stamp), pose, fixed=fixed)
 
 
-def _reading(where: str, scan: Any, stamp: float, pose: Floats) -> Reading:
+def _reading(where: str, scan: Any, stamp: float, pose: Floats, turn: float) -> Reading:
     x, y, yaw = pose.tolist()
     try:
         taken = Scan(
             np.asarray(scan.ranges, np.float64),
-            scan.angle_min,
-            scan.angle_increment,
+            turn * scan.angle_min,
+            turn * scan.angle_increment,
             scan.range_min,
             scan.range_max,
         )

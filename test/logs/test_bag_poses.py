@@ -62,6 +62,27 @@ def test_tf_is_interpolated_and_may_come_late(log: Log, bag: Callable[[Said], Pa
     np.testing.assert_allclose(poses, expected, atol=1e-9)
 
 
+def test_beams_of_a_hanging_laser_turn_the_other_way(
+    log: Log, bag: Callable[[Said], Path]
+) -> None:
+    half = math.sqrt(0.5)
+    mount = link(0, 'base_link', 'laser', 0.2, 0, 0)
+    # Rolled by 180 degrees, then yawed by 90.
+    rolled = TYPES.types['geometry_msgs/msg/Quaternion'](half, half, 0.0, 0.0)
+    moved = TYPES.types['geometry_msgs/msg/Transform'](
+        mount.transforms[0].transform.translation, rolled
+    )
+    stamped = TYPES.types['geometry_msgs/msg/TransformStamped'](
+        mount.transforms[0].header, 'laser', moved
+    )
+    said = [*scans(log, 1), ('/tf_static', TF, 9.0, MAKE.tf([stamped]))]
+    said += [('/tf', TF, t, link(t, 'odom', 'base_link', 0, 0, 0)) for t in (9.0, 11.0)]
+    (reading,) = read_log(bag(said)).readings
+    assert reading.pose == pytest.approx((0.2, 0.0, math.pi / 2))
+    assert reading.scan.angle_min == pytest.approx(math.pi / 2)
+    assert reading.scan.angle_increment == pytest.approx(-math.pi / 180)
+
+
 def test_scans_without_pose_are_counted(log: Log, bag: Callable[[Said], Path]) -> None:
     said = scans(log, 10)
     said += [('/tf', TF, t, link(t, 'odom', 'laser', t, 0, 0)) for t in (12.1, 13.0, 16.9)]
