@@ -20,6 +20,13 @@ EXAMPLES = """examples:
   delama eval log my_bag/ --topic /robot1/scan --json figures.json
   delama eval log trace0.bag --robots 3 --period 2"""
 
+MEASURES = {
+    'agreement_f1': 'F1',
+    'coverage': 'coverage',
+    'held_out_f1': 'held-out F1',
+    'truth_f1': 'true F1',  # of recordings that hold the true map
+}
+
 
 def add_log_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add `eval log`."""
@@ -94,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
 def show(result: Result) -> None:
     """Print a line per robot, their mean and the learner with all scans."""
     methods = result.figures['methods']
-    measures = ('agreement_f1', 'coverage', 'held_out_f1')
+    measures = {key: text for key, text in MEASURES.items() if key in methods['delama']}
     columns = [methods[name][key] for key in measures for name in ('alone', 'delama')]
     sent = [[step[robot] for step in result.bytes] for robot in result.robots]
     rows = [
@@ -110,8 +117,8 @@ def show(result: Result) -> None:
         f'{figures["log"]}: {figures["scans"]} scans, {figures["scans_learned"]} learned from, '
         f'{figures["steps"]} steps of {figures["period_s"]:g} s'
     )
-    names = ('F1', 'coverage', 'held-out F1')
-    print_table(['', *(f'{n}, {m}' for n in names for m in ('alone', 'DeLAMA')), 'bytes'], rows)
+    header = [f'{text}, {who}' for text in measures.values() for who in ('alone', 'DeLAMA')]
+    print_table(['', *header, 'bytes'], rows)
     print(
         'F1 and coverage against the centralised map, held-out F1 against scans nobody learned '
         'from, %;\nbytes per robot and step, of raw scans for centralised'

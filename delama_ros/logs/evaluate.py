@@ -14,9 +14,11 @@ from delama_ros.logs.log import Log, LogError, Reading
 from delama_ros.logs.prepare import limited, split, thinned
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.mapper import Mapper
+from delama_ros.mapping.score import score
 from delama_ros.transport.local import LocalTransport
 from delama_ros.transport.port import Encoding
 from delama_sim.grid import OccupancyMap
+from delama_sim.truth import surface_truth
 
 STEPS = 12  # if no period is given
 HOLD_OUT = 10  # one scan in so many is kept from all learners, to measure their maps with
@@ -108,6 +110,7 @@ def _figures(result: Result, unseen: Sequence[Reading], protocol: Protocol) -> d
         'delama': list(result.delama.values()),
         'centralised': [result.central],
     }
+    truth = None if result.log.truth is None else surface_truth(result.log.truth)
     rows = {}
     for name, maps in methods.items():
         pairs = [agreement(m, result.central) for m in maps]
@@ -116,6 +119,8 @@ def _figures(result: Result, unseen: Sequence[Reading], protocol: Protocol) -> d
             'coverage': [round(100 * a.coverage, 2) for a in pairs],
             'held_out_f1': [round(100 * held.f1(m), 2) for m in maps],
         }
+        if truth is not None:
+            rows[name]['truth_f1'] = [round(100 * score(m, truth).f1, 2) for m in maps]
     mean = [float(np.mean(list(step.values()))) for step in result.bytes]
     rows['delama']['bytes'] = [round(size, 1) for size in mean]
     learned = [reading for stretch in result.stretches for reading in stretch]
