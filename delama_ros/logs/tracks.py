@@ -55,9 +55,6 @@ class Tracks:
             track = self._tracks[frame] = Track(parent, fixed)
         track.samples[stamp] = pose
 
-    def __contains__(self, frame: str) -> bool:
-        return frame in self._tracks
-
     def chain(self, frame: str) -> list[str]:
         """Return the frame and its ancestors, up to the root."""
         names = [frame]
