@@ -8,7 +8,6 @@ import numpy as np
 
 from delama_ros.mapping.dataset import CELLS, RESOLUTION, scan_of
 from delama_ros.mapping.default import packaged
-from delama_ros.mapping.evaluate import deltas
 from delama_ros.mapping.evidence import scan_evidence
 from delama_ros.mapping.runner import Step, run_swarm
 from delama_sim.plans import load
@@ -33,7 +32,7 @@ def run(*, seed: int = 0) -> dict[str, float]:
     def take(step: Step, t: int) -> None:
         seconds[t], sizes[t] = step.seconds, step.bytes.mean()
 
-    run_swarm(world, checkpoint, channel=lambda: deltas(checkpoint), take=take)
+    run_swarm(world, checkpoint, take=take)
     return {
         'features': float(len(checkpoint.model.table)),
         'evidence_ms_per_scan': 1e3 * evidence,

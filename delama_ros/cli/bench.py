@@ -11,6 +11,7 @@ from delama_ros.cli.output import print_table, write_json
 
 PARTS = {
     'core': 'learning core: batched network against a loop, one agent step, cost against tiles',
+    'mapping': "mapping: evidence of a scan, a robot's step, bytes",
     'sim': 'simulator: exact rays per second, against a numpy march, real-time factor',
 }
 

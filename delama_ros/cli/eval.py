@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from delama_ros.cli.errors import UserError
+from delama_ros.cli.eval_log import add_log_parser
 from delama_ros.cli.output import print_table, write_json
 
 ZONE_TEXTS = {
@@ -20,7 +21,23 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add the `eval` subcommand."""
     parser = subparsers.add_parser(
         'eval',
-        help='measure maps against the truth and against other methods',
+        help='measure methods against each other on the same data',
+        description='Measure DeLAMA against everything one could use instead, on the same data.',
+        epilog='examples:\n'
+        '  delama eval mapping --plans generated:9000-9010\n'
+        '  delama eval log intel.log.gz --robots 5 --out runs/intel',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tasks = parser.add_subparsers(metavar='TASK', required=True)
+    add_mapping_parser(tasks)
+    add_log_parser(tasks)
+
+
+def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add `eval mapping`."""
+    parser = subparsers.add_parser(
+        'mapping',
+        help='map floor plans, simulated, and compare with the truth',
         description='Robots explore plans, one scan per step; every method maps the same scans. '
         'F1 of the occupied class over the whole plan at 0.1 m, mean and standard error over '
         'plans. Of a folder the 30 % of plans that training never uses are taken.',
@@ -30,7 +47,6 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         '  delama eval mapping --plans generated:9000-9010 --links line --methods delama oracle',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument('task', choices=['mapping'], help='what to measure')
     parser.add_argument(
         '--plans', default='generated:9000-9010', help='folder or generated:A-B (%(default)s)'
     )

@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from delama_ros.core.backend import PART, Array, Scalar, factor, is_torch, solve, xp
+from delama_ros.core.backend import Array, Scalar, factor, solve, xp
 from delama_ros.core.settings import Settings
 
 
@@ -53,11 +51,7 @@ def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
 
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
-    if is_torch(A):
-        return solve(factor(A, 2 * lambda1), b)
-    # Part by part: the factors are used once, and need no memory for all blocks.
-    parts = [slice(start, start + PART) for start in range(0, len(A), PART)]
-    return np.concatenate([b[:0], *(solve(factor(A[p], 2 * lambda1), b[p]) for p in parts)])
+    return solve(factor(A, 2 * lambda1), b)
 
 
 def _shares(like: Array, steps: int, settings: Settings) -> Array:

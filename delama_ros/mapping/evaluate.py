@@ -17,7 +17,7 @@ from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.dataset import noisy_poses, scan_of
 from delama_ros.mapping.default import make_mapper
 from delama_ros.mapping.references import LogOdds, Seen
-from delama_ros.mapping.runner import Channel, Deltas, Exact, Step, run_swarm
+from delama_ros.mapping.runner import Step, delta_port, exact_port, run_swarm
 from delama_ros.mapping.score import Score, on_truth, score
 from delama_sim.grid import Floats
 from delama_sim.plans import load
@@ -26,9 +26,6 @@ from delama_sim.protocol import MappingRun, mapping_run, prepare
 FIGURES = ('f1', 'precision', 'recall', 'coverage', 'bytes', 'ms')
 ZONES = ('seen', 'near', 'beyond')
 SCAN_BYTES = 4  # per beam, as sensor_msgs/LaserScan has them
-# Root mean square by which a tile must move to be sent again, and steps of a number. Between values
-# tried on generated:5000-5006, where 0.6 / 2.0 / 15 cost 0.1 F1 against 0.4 / 0.8 / 31.
-THRESHOLD, LOCAL_THRESHOLD, LEVELS = 0.5, 2.0, 15
 
 
 @dataclass(frozen=True)
@@ -68,12 +65,6 @@ def links_of(protocol: Protocol) -> npt.NDArray[np.bool_]:
     return hears
 
 
-def deltas(checkpoint: Checkpoint) -> Channel:
-    """Return the channel robots use."""
-    shape = (len(checkpoint.model.table), 1)
-    return Deltas(shape, THRESHOLD, LOCAL_THRESHOLD, LEVELS)
-
-
 def swarm(
     run: MappingRun,
     poses: Floats,
@@ -92,9 +83,9 @@ def swarm(
         rows.add(scores, float(step.bytes.mean()), step.seconds)
 
     hears = np.eye(protocol.robots, dtype=np.bool_) if alone else links_of(protocol)
-    channel = Exact if exact else partial(deltas, checkpoint)
+    port = exact_port if exact else delta_port
     run_swarm(
-        run, checkpoint, poses=poses, links=hears, channel=channel, take=take, **(changes or {})
+        run, checkpoint, poses=poses, links=hears, port=port, take=take, **(changes or {})
     )
     return rows
 
@@ -118,8 +109,7 @@ def completion(
             wanted = float((zone & run.truth.occupied).sum())
             out[name].append([claimed, float(np.mean(correct)), wanted])
 
-    channel = partial(deltas, checkpoint)
-    run_swarm(run, checkpoint, poses=poses, links=links_of(protocol), channel=channel, take=take)
+    run_swarm(run, checkpoint, poses=poses, links=links_of(protocol), take=take)
     return out
 
 

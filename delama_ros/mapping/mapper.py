@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.agent import Agent
@@ -24,10 +25,13 @@ class Mapper:
         self.agent = agent
         self.model = model
         self._evidence: list[tuple[Keys, Marks]] = []  # of the scans since the last step
-        self._passed = CellMarks(model.cells)  # where beams of the robot's own have passed
+        self._passed = CellMarks(model.cells)  # by own beams, or by robots
 
     def add_scan(self, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None) -> None:
-        """Take a scan from a sensor pose (x, y, yaw) in the frame that all robots share."""
+        """Take a scan from a sensor pose (x, y, yaw) in the frame that all robots share.
+
+        peers: positions (P, 2) of other robots then, whose bodies are no walls.
+        """
         self._evidence.append(
             scan_evidence(
                 scan,
@@ -37,6 +41,17 @@ class Mapper:
                 peers=peers,
             )
         )
+        if peers is not None and len(np.atleast_2d(peers)[0]):
+            self._mark_free(np.atleast_2d(np.asarray(peers, np.float64)))
+
+    def _mark_free(self, places: npt.NDArray[np.float64]) -> None:
+        """Take note that robots stand at these places (P, 2): space there is free."""
+        cells = np.floor(places / self.model.resolution).astype(np.int64)
+        keys, inside = np.divmod(cells, self.model.cells)
+        for key, (x, y) in zip(keys.astype(np.int32), inside, strict=True):
+            mark = np.zeros((1, self.model.cells, self.model.cells), np.bool_)
+            mark[0, y, x] = True
+            self._passed.add(key[None], mark)
 
     def learn(self) -> None:
         """Hand the evidence of the scans since the last step to the agent."""

@@ -4,70 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.messages import Dual, Message, Phase
+from delama_ros.core.messages import Message
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.dataset import scan_of
 from delama_ros.mapping.default import make_mapper
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
+from delama_ros.transport.port import Encoding, Port
+from delama_ros.transport.size import wire_bytes
 from delama_sim.grid import Floats
 from delama_sim.protocol import MappingRun
-
-SCALARS = 16  # bytes of a row (x, y) of a dual message, its name not counted
-
-
-class Channel(Protocol):
-    """How one robot's messages reach the others."""
-
-    def carry(self, message: Message) -> tuple[int, Message]:
-        """Return the bytes a message takes and the message as it is understood."""
-        ...
-
-
-class Exact:
-    """Every block in every message, 8 bytes a number."""
-
-    def carry(self, message: Message) -> tuple[int, Message]:
-        """Return the message itself."""
-        if isinstance(message, Dual):
-            return dual_bytes(message), message
-        return message.keys.nbytes + message.values.nbytes, message
-
-
-class Deltas:
-    """Only what changed, a byte a number or less; the two kinds of models are streams apart.
-
-    Local models only serve to tell how alike two maps are, which needs less than averaging them.
-    """
-
-    def __init__(
-        self, shape: tuple[int, int], threshold: float, local_threshold: float, levels: int
-    ) -> None:
-        limits = {int(Phase.LOCAL): local_threshold, int(Phase.UPDATE): threshold}
-        self._streams = {
-            phase: (DeltaEncoder(shape, limit, levels=levels), DeltaDecoder(shape))
-            for phase, limit in limits.items()
-        }
-
-    def carry(self, message: Message) -> tuple[int, Message]:
-        """Encode and decode the message."""
-        if isinstance(message, Dual):
-            return dual_bytes(message), message
-        encoder, decoder = self._streams[message.phase]
-        data = encoder.encode(message.keys, message.values)
-        received = decoder.decode(data)
-        return len(data), replace(message, keys=received.keys, values=received.values)
-
-
-def dual_bytes(message: Dual) -> int:
-    """Return the bytes of the rows of a dual message."""
-    return sum(SCALARS + len(name) + 1 for name in message.names)
 
 
 @dataclass(frozen=True)
@@ -75,9 +25,19 @@ class Step:
     """What one time step of a swarm of N robots came to."""
 
     mappers: Sequence[Mapper]
-    bytes: Floats  # (N,), sent by each robot
+    bytes: Floats  # (N,), serialised messages sent by each robot
     seconds: float  # of processor time per robot, for learning and all messages
     weights: Floats  # (N, N)
+
+
+def delta_port(robot: str) -> Port:
+    """Return what robots use."""
+    return Port(robot, Encoding.DELTA)
+
+
+def exact_port(robot: str) -> Port:
+    """Return a port that sends every tile with every digit."""
+    return Port(robot, Encoding.FLOAT64)
 
 
 def run_swarm(
@@ -86,7 +46,7 @@ def run_swarm(
     *,
     poses: Floats | None = None,
     links: npt.NDArray[np.bool_] | None = None,
-    channel: Callable[[], Channel] = Exact,
+    port: Callable[[str], Port] = delta_port,
     take: Callable[[Step, int], None],
     **changes: object,
 ) -> None:
@@ -101,7 +61,9 @@ def run_swarm(
     names = [f'robot_{i}' for i in range(robots)]
     peers = [[names[j] for j in range(robots) if j != i and hears[i, j]] for i in range(robots)]
     mappers = [make_mapper(name, checkpoint, **changes) for name in names]
-    channels = [channel() for _ in names]
+    ports = [port(name) for name in names]
+    for i, heard in enumerate(peers):
+        ports[i].meet(frozenset(heard))
     for t in range(steps):
         sent = np.zeros(robots)
         said: list[list[Message]] = []
@@ -111,7 +73,7 @@ def run_swarm(
             mapper.add_scan(scan_of(run, t, i), (x, y, yaw))
             said.append(mapper.begin(t + 1, peers[i]))
         while any(said):
-            _deliver(said, channels, mappers, peers, sent)
+            _deliver(said, ports, mappers, peers, sent)
             said = [_advance(mapper) for mapper in mappers]
         seconds = (time.process_time() - began) / robots
         weights = np.array([
@@ -122,18 +84,20 @@ def run_swarm(
 
 def _deliver(
     said: list[list[Message]],
-    channels: list[Channel],
+    ports: list[Port],
     mappers: list[Mapper],
     peers: list[list[str]],
     sent: Floats,
 ) -> None:
     for i, messages in enumerate(said):
         for message in messages:
-            size, understood = channels[i].carry(message)
-            sent[i] += size if peers[i] else 0
-            for mapper, heard in zip(mappers, peers, strict=True):
+            if not peers[i]:
+                continue
+            wire = ports[i].pack(message)
+            sent[i] += wire_bytes(wire)
+            for mapper, hearer, heard in zip(mappers, ports, peers, strict=True):
                 if message.robot in heard:
-                    refusal = mapper.agent.receive(understood)
+                    refusal = mapper.agent.receive(hearer.unpack(wire))
                     assert refusal is None, refusal
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.mapping.checkpoint import Checkpoint
-from delama_ros.mapping.evaluate import Protocol, Rows, deltas, summary
+from delama_ros.mapping.evaluate import Protocol, Rows, summary
 from delama_ros.mapping.runner import Step, run_swarm
 from delama_ros.mapping.score import score
 from delama_sim.plans import load
@@ -61,7 +61,6 @@ def on_pair(
             both,
             checkpoint,
             links=together if cut else None,
-            channel=partial(deltas, checkpoint),
             take=take,
             **changes,
         )

@@ -36,7 +36,7 @@ def wire_bytes(wire: Wire, frame: str = 'map') -> int:
     cdr.number(4, 2)  # stamp
     cdr.text(frame)
     cdr.text(wire.robot)
-    cdr.number(4)  # step
+    cdr.number(8)  # step
     cdr.number(1)  # phase
     cdr.number(2)  # round
     if isinstance(wire, Packet):

@@ -10,7 +10,8 @@ from delama_ros.core.memory import local_solve
 from delama_ros.core.messages import Params, Phase
 from delama_ros.mapping.default import make_mapper, packaged
 from delama_ros.mapping.learned import tile_rounds
-from delama_ros.mapping.runner import Deltas, Exact, run_swarm
+from delama_ros.mapping.runner import exact_port, run_swarm
+from delama_ros.transport.port import Encoding, Port
 from delama_sim.plans import load
 from delama_sim.protocol import mapping_run, prepare
 
@@ -24,7 +25,13 @@ def run():
 
 def test_agents_equal_the_batched_rounds(run) -> None:
     steps = []
-    run_swarm(run, packaged(), take=lambda step, t: steps.append(grids(step.mappers)), **UNIFORM)
+    run_swarm(
+        run,
+        packaged(),
+        port=exact_port,
+        take=lambda step, t: steps.append(grids(step.mappers)),
+        **UNIFORM,
+    )
     settings = make_mapper('x', packaged(), **UNIFORM).agent.settings
     N = 3
     graph = torch.full((N, N), 0.5, dtype=torch.float64) * (1 - torch.eye(N))
@@ -63,18 +70,18 @@ def grids(mappers):
 def test_only_own_tiles_are_spoken_of_when_all_hear_each_other(run) -> None:
     said: list[Params] = []
 
-    class Tap(Exact):
-        def carry(self, message):
+    class Tap(Port):
+        def pack(self, message):
             if isinstance(message, Params):
                 said.append(message)
-            return super().carry(message)
+            return super().pack(message)
 
     owned: dict[str, int] = {}
 
     def take(step, t):
         owned.update({m.agent.name: len(m.agent.memory[0]) for m in step.mappers})
 
-    run_swarm(run, packaged(), channel=Tap, take=take)
+    run_swarm(run, packaged(), port=lambda name: Tap(name, Encoding.FLOAT64), take=take)
     last = [m for m in said if m.step == 3 and m.phase == Phase.UPDATE]
     assert last
     assert all(len(m.keys) == owned[m.robot] for m in last)
@@ -84,16 +91,12 @@ def test_tiles_travel_along_a_line(run) -> None:
     line = np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], bool)
     known = []
     run_swarm(
-        run, packaged(), links=line, channel=deltas,
+        run, packaged(), links=line,
         take=lambda step, t: known.append([
             {tuple(k) for k in m.agent.theta[0].tolist()} for m in step.mappers
         ]),
     )
     assert known[-1][0] == known[-1][2]
-
-
-def deltas() -> Deltas:
-    return Deltas((len(packaged().model.table), 1), 0.0, 0.0, 127)
 
 
 def test_a_map_outlives_the_robot_that_made_it(run) -> None:
@@ -140,7 +143,7 @@ def test_tiles_of_another_building_are_dropped_with_its_robot(run) -> None:
         trusted = {name for a in (mine, friend) for name in a.weights}
         states.append((stranger.name in trusted, tiles - known))
 
-    run_swarm(both, packaged(), channel=deltas, take=take)
+    run_swarm(both, packaged(), take=take)
     for trusted, foreign in states:
         assert trusted or not foreign
     assert not states[-1][0]
