@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """examples:
   delama swarm                                     five robots, a generated flat, 12 steps
-  delama swarm --robots 3 --steps 6 --seed 4       another flat, fewer robots
+  delama swarm --robots 3 --steps 6 --seed 9       another flat, fewer robots
   delama swarm --plan path/to/map.yaml             a nav2 map
   delama swarm --config my_swarm.yaml --json figures.json
   delama swarm --transport local                   without ROS, in one process"""

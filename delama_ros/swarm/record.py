@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from PIL import Image, ImageDraw
 
 from delama_ros.cli.output import format_table
 from delama_ros.mapping.score import score
-from delama_sim.grid import OccupancyMap
+from delama_sim.grid import Floats, OccupancyMap
 from delama_sim.truth import surface_truth
 
+MARGIN = 1.0  # m around the building in pictures
 # Colours that stay apart for colour-blind eyes.
 UNKNOWN_COLOUR, FREE_COLOUR, WALL_COLOUR = (206, 212, 218), (255, 255, 255), (33, 37, 41)
 
@@ -95,7 +97,7 @@ class Record:
             },
         }
 
-    def picture(self, path: Path, *, pixel: float = 0.05, columns: int = 3) -> None:
+    def picture(self, path: Path, *, pixel: float = 0.025, columns: int = 3) -> None:
         """Draw the truth and every robot's map, side by side in one frame."""
         shown = ([('truth', self.truth)] if self.truth is not None else []) + [
             (f'{r}  F1 {100 * list(f1.values())[-1]:.0f}' if (f1 := self._scores(r)) else r, m)
@@ -103,12 +105,9 @@ class Record:
         ]
         if not shown:
             return
-        corners = np.concatenate(
-            [m.to_world([(0, 0), (m.shape[1], m.shape[0])]) for _, m in shown if m is not None]
-        )
-        low, high = corners.min(0), corners.max(0)
+        low, high = self._frame([m for _, m in shown if m is not None])
         width, height = (int(n) for n in np.ceil((high - low) / pixel))
-        margin, label = 12, 22
+        margin, label = 16, 30
         columns = min(columns, len(shown))
         rows = -(-len(shown) // columns)
         sheet = Image.new(
@@ -124,10 +123,22 @@ class Record:
             assert occupancy is not None
             left = margin + (i % columns) * (width + margin)
             top = margin + (i // columns) * (height + margin + label)
-            draw.text((left, top), title, fill='black', font_size=16)
+            draw.text((left, top), title, fill='black', font_size=22)
             pixels = shade(occupancy.value_at(np.stack([x, y], -1)))
             sheet.paste(Image.fromarray(pixels), (left, top + label))
         sheet.save(path, optimize=True)
+
+    def _frame(self, maps: Sequence[OccupancyMap]) -> tuple[Floats, Floats]:
+        """Return the corners of what is worth showing: the building, or all maps if it is unknown.
+
+        Through an open front door robots see far into the street.
+        """
+        if self.truth is not None and (self.truth.cells >= 0).any():
+            rows, columns = np.nonzero(self.truth.cells >= 0)
+            corners = self.truth.centre_of(rows, columns)
+            return corners.min(0) - MARGIN, corners.max(0) + MARGIN
+        corners = np.concatenate([m.to_world([(0, 0), (m.shape[1], m.shape[0])]) for m in maps])
+        return corners.min(0), corners.max(0)
 
     def _scores(self, robot: str) -> dict[int, float]:
         return {t: f1[robot] for t, f1 in sorted(self.f1.items()) if robot in f1}
