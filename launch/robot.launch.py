@@ -1,5 +1,6 @@
 """One real robot: `ros2 launch delama_ros robot.launch.py robot:=alice [scan:=scan …]`."""
 
+
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
@@ -12,6 +13,9 @@ ARGUMENTS = {
     'scan': (str, 'scan', 'topic of the laser, relative to the namespace'),
     'odom': (str, 'odom', 'topic of the odometry, relative to the namespace'),
     'odometry': (bool, 'false', 'take base poses from odom instead of from TF'),
+    'start_pose': (list[float], '[.nan, .nan, .nan]', 'x, y, yaw where odom begins in map_frame'),
+    'autostart': (bool, 'true', 'configure and activate at once; false: wait for a manager'),
+    'reach': (float, '20.0', 'm up to which beams are used'),
     'period': (float, '2.0', 's between time steps; the same for all robots'),
     'deadline': (float, '1.0', 's that a round waits for a neighbour that does not answer'),
     'map_frame': (str, 'map', 'frame that all robots share'),

@@ -83,6 +83,8 @@ def run(args: argparse.Namespace) -> int:
     for name in methods:
         if name not in METHODS:
             raise UserError(f'method {name!r} is not known, expected some of {", ".join(METHODS)}')
+    if args.limit is not None and args.limit < (2 if args.two_buildings else 1):
+        raise UserError(f'--limit is {args.limit}, expected at least one plan, or a pair')
     if args.robots < 2 or args.steps < 1:
         raise UserError(
             f'{args.robots} robots and {args.steps} steps, expected at least 2 and 1'

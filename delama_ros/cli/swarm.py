@@ -64,6 +64,8 @@ def describe(args: argparse.Namespace) -> Swarm:
         overrides['plan'] = f'generated:{args.seed}'
     try:
         swarm = read(args.config or resource('config/swarm.yaml'), overrides)
+        if ',' in swarm.plan:
+            raise UserError(f'plan is {swarm.plan}, expected one: maps are scored in one building')
         load(swarm.plan)
     except (DescriptionError, PlanError) as error:
         raise UserError(str(error)) from error
@@ -100,7 +102,10 @@ def start(args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record) 
             raise UserError('--bag records ROS topics, which --transport local has not')
         from delama_ros.swarm.local import run_local
 
-        run_local(swarm, show_step, record)
+        try:
+            run_local(swarm, show_step, record)
+        except (ValueError, OSError) as error:
+            raise UserError(str(error)) from error
         return
     from delama_ros.swarm.run import RunError, run_swarm
 

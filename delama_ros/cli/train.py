@@ -55,7 +55,10 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.out)
     if out.suffix != '.npz':
         raise UserError(f'--out is {out}, expected a name that ends in .npz')
-    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'cannot write to {out.parent}: {error.strerror}') from error
     state = out.with_suffix('.state')
     began = time.monotonic()
     try:

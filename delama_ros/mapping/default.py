@@ -45,7 +45,7 @@ def untrained() -> Checkpoint:
 @lru_cache(maxsize=4)
 def packaged(path: Path = PACKAGED) -> Checkpoint:
     """Return the checkpoint that comes with the package."""
-    return load(path) if path.exists() else untrained()
+    return load(path)
 
 
 def map_distance(checkpoint: Checkpoint) -> Distance:

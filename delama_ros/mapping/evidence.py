@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +46,16 @@ class Scan:
             )
         if self.ranges.ndim != 1 or self.ranges.size == 0:
             raise ValueError(f'ranges have shape {self.ranges.shape}, expected (B,), B > 0')
+
+
+def within(scan: Scan, reach: float) -> Scan:
+    """Return a scan that says nothing beyond `reach` metres; what lies further leaves it free."""
+    if reach >= scan.range_max:
+        return scan
+    beyond = (scan.ranges >= reach) & (scan.ranges <= scan.range_max)
+    wrong = np.isfinite(scan.ranges) & (scan.ranges > scan.range_max)
+    ranges = np.where(beyond, np.inf, np.where(wrong, np.nan, scan.ranges))
+    return replace(scan, ranges=ranges, range_max=reach)
 
 
 @compiled

@@ -79,6 +79,8 @@ class Mapper:
         return {**self.agent.state(), **self._passed.state()}
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
-        """Go on from what `state` returned; call between steps."""
+        """Go on from what `state` returned, if it fits; call between steps."""
+        passed = CellMarks(self.model.cells)
+        passed.restore(state)
         self.agent.restore(state)
-        self._passed.restore(state)
+        self._passed = passed

@@ -48,10 +48,6 @@ class Frames:
             stamps.popleft()
             poses.popleft()
 
-    def clear(self) -> None:
-        """Forget moving links, as after a jump of the clock."""
-        self._moving.clear()
-
     def lookup(self, target: str, source: str, stamp: float) -> Pose:
         """Pose of `source` in its ancestor `target` at `stamp`; FrameError if not (yet) known."""
         pose: Pose = (0.0, 0.0, 0.0)

@@ -38,6 +38,7 @@ class Poses:
         """Subscribe; with odometry, base poses come from `odom`, which begins at `start`."""
         self.frames = Frames()
         self._changed = changed
+        self._warn = node.get_logger().warning
         self._map_frame = map_frame
         self._start = start
         self._tf_topic = 'tf' if namespaced else '/tf'
@@ -57,6 +58,12 @@ class Poses:
 
     def _on_tf_fixed(self, message: TFMessage) -> None:
         for link in message.transforms:
+            tilt = link.transform.rotation
+            if tilt.x**2 + tilt.y**2 > 0.5:
+                self._warn(
+                    f'{link.child_frame_id!r} hangs upside down on {link.header.frame_id!r}: its '
+                    'scans would be mapped mirrored; turn the scan or the frame over'
+                )
             self.frames.set_fixed(
                 link.header.frame_id,
                 link.child_frame_id,

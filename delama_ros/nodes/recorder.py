@@ -10,16 +10,20 @@ from typing import Any
 
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rosbags.interfaces import (
-    Qos,
-    QosDurability,
-    QosHistory,
-    QosLiveliness,
-    QosReliability,
-    QosTime,
-)
-from rosbags.rosbag2 import Writer
-from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+try:
+    from rosbags.interfaces import (
+        Qos,
+        QosDurability,
+        QosHistory,
+        QosLiveliness,
+        QosReliability,
+        QosTime,
+    )
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+except ImportError:
+    sys.exit('delama_recorder: error: recording needs rosbags: pip install rosbags')
 
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.running import run

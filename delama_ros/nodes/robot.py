@@ -51,7 +51,10 @@ class Robot(LifecycleNode):
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
         self._encoding = encoding(self.options)
         self._start = start_pose(self.options)
-        self._memory_file = Path(self.options['memory_file']).expanduser()
+        try:
+            self._memory_file = Path(self.options['memory_file']).expanduser()
+        except RuntimeError as error:
+            raise ValueError(f'memory_file is {self.options["memory_file"]!r}: {error}') from error
         self._keeps_memory = bool(self.options['memory_file'])
         self._worker: Worker | None = None
         self.paused = False
@@ -67,6 +70,8 @@ class Robot(LifecycleNode):
                 load_memory(self._memory_file, self.mapper)
                 tiles = len(self.mapper.agent.memory[0])
                 self.get_logger().info(f'goes on with {tiles} tiles of {self._memory_file}')
+            if self._keeps_memory:  # better to know now than at the end that it cannot be written
+                save_memory(self._memory_file, self.mapper)
         except (OSError, ValueError) as error:
             self.get_logger().error(f'cannot be configured: {error}')
             return FAILURE
@@ -138,14 +143,18 @@ class Robot(LifecycleNode):
         """Stop listening and working, if that was on; what was learned stays."""
         if self._worker is None:
             return
+        self._worker.stop()
+        self._worker = None
+        self._driver.restart()  # a step under way ends here
         self._scans.close()
         self._exchange.close()
         for timer in self._schedule:
             self.destroy_timer(timer)
-        self._worker.stop()
-        self._worker = None
         if self._keeps_memory:
-            save_memory(self._memory_file, self.mapper)
+            try:
+                save_memory(self._memory_file, self.mapper)
+            except OSError as error:
+                self.get_logger().error(f'memory was not kept: {error}')
 
     # What services do
 
@@ -200,8 +209,8 @@ class Robot(LifecycleNode):
 
     def _diagnose(self, header: Header | None = None) -> None:
         quiet = time.monotonic() - QUIET
-        skews = self._exchange.skew.items()
-        apart = [f'{name} by {skew:.2f} s' for name, skew in skews if abs(skew) > SKEW]
+        skews, near = dict(self._exchange.skew), self._exchange.neighbours
+        apart = [f'{n} by {s:.2f} s' for n, s in skews.items() if abs(s) > SKEW and n in near]
         waiting = self._scans.waiting
         problems = [
             *([f'no scan for {QUIET:.0f} s'] if self._scans.last < quiet else []),

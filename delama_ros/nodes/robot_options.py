@@ -21,6 +21,7 @@ OPTIONS = {
     'checkpoint': Option('', 'file of the learned features; default: the one in the package'),
     'memory_file': Option('', 'where memory is kept: read at the start, written now and then'),
     'memory_period': Option(30.0, 's of wall time between writes of memory_file', 0.1),
+    'reach': Option(20.0, 'm up to which beams are used, whatever range_max says', 0.5, 100.0),
     'map_frame': Option('map', 'frame that all robots share'),
     'peer_frame': Option('{robot}/base_link', 'TF frame of a neighbour, to mask it in scans'),
     'odometry': Option(False, 'take base poses from the topic odom instead of from TF'),

@@ -37,13 +37,13 @@ class RobotServices:
 
     def _with_path(self, action: Callable[[Path], str]) -> Callable[[Any, Any], Any]:
         def answer(request: Any, response: Any) -> Any:
-            path = Path(request.path).expanduser()
             try:
                 if not request.path:
                     raise ValueError('path is empty, expected a file name')
+                path = Path(request.path).expanduser()  # RuntimeError: no such user
                 response.message = self._node.on_worker(action, path)
                 response.success = True
-            except (OSError, ValueError) as error:
+            except (OSError, RuntimeError, ValueError) as error:
                 response.message = str(error)
             return response
 
@@ -52,7 +52,8 @@ class RobotServices:
     def _save_map(self, path: Path) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         occupancy = self._node.mapper.occupancy()
-        file = write_map(occupancy, path.with_suffix('.yaml'))
+        named = path if path.suffix == '.yaml' else path.with_name(path.name + '.yaml')
+        file = write_map(occupancy, named)
         return f'{occupancy.shape[1]} x {occupancy.shape[0]} cells in {file}'
 
     def _save_memory(self, path: Path) -> str:

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import LaserScan
 
-from delama_ros.mapping.evidence import Scan
+from delama_ros.mapping.evidence import Scan, within
 from delama_ros.nodes.frames import FrameError
 from delama_ros.nodes.poses import Poses, seconds
 from delama_sim.grid import Pose
@@ -38,6 +38,7 @@ class ScanInput:
         self._node = node
         self._frame = options['map_frame']
         self._peer_frame = options['peer_frame']
+        self._reach = options['reach']
         self._neighbours = neighbours
         self._take = take
         self._waiting: deque[LaserScan] = deque()
@@ -96,7 +97,8 @@ class ScanInput:
                 self._warn(f'scan refused: {error}')
                 continue
             self.pose, self.peers = pose, self._peers_at(stamp)
-            self._take(stamp, scan, pose, [peer[:2] for peer in self.peers.values()])
+            peers = [peer[:2] for peer in self.peers.values()]
+            self._take(stamp, within(scan, self._reach), pose, peers)
 
     def _peers_at(self, stamp: float) -> dict[str, Pose]:
         known = {}

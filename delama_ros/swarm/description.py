@@ -15,6 +15,10 @@ from delama_ros.swarm.options import SIMULATOR
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 
 
+# Parameters that simulator and robots must agree on.
+COMMON = ('map_frame', 'swarm', 'namespaced_tf')
+
+
 class DescriptionError(ValueError):
     """A wrong swarm description: the text names the key, the value and what is allowed."""
 
@@ -57,6 +61,7 @@ class Swarm:
     def robot_parameters(self, name: str) -> dict[str, Any]:
         """Parameters of the node of one robot."""
         return {
+            **{key: self.simulator[key] for key in COMMON if key in self.simulator},
             'use_sim_time': True,
             'robot': name,
             'steps': self.steps,
@@ -77,7 +82,7 @@ def read(path: str | Path, overrides: Mapping[str, Any] | None = None) -> Swarm:
         content = yaml.safe_load(Path(path).read_text())
     except OSError as error:
         raise DescriptionError(f'cannot read {path}: {error.strerror}') from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DescriptionError(f'{path} is not YAML: {error}') from error
     if content is None:
         content = {}

@@ -20,7 +20,7 @@ from delama_sim.grid import Pose
 # A neighbour silent for so many steps is no longer waited for, until it is heard again.
 SILENT_STEPS = 2
 # Refusals of robots that are sound but not in step with us: they will be neighbours next time.
-OUT_OF_STEP = ('unknown robot', 'past step', 'future step', 'gap')
+OUT_OF_STEP = ('unknown robot', 'past step', 'future step')
 # Without scans a step begins this share of a period late: nobody waits for a blind robot longer.
 GRACE = 0.25
 
@@ -98,15 +98,20 @@ class Driver:
     ) -> None:
         """Learn from a scan; one beyond the end of a step begins it, as no earlier one can follow.
 
-        Step t takes the scans with stamps up to t · period.
+        Step t takes the scans with stamps up to t · period. One that comes late goes to the next.
         """
+        if self._over:
+            return
         self._begin(int(stamp / self._period - 1e-9))
         self.mapper.add_scan(scan, pose, peers)
         self.counts.scans += 1
 
     def tick(self, now: float) -> None:
         """Let the common clock be `now`: a step begins even if no scans come."""
-        self._begin(int(now / self._period - GRACE))
+        due = int(now / self._period - GRACE)
+        if due < self._step - 1:  # the clock has jumped back
+            self.restart()
+        self._begin(due)
 
     def add_message(self, wire: Wire) -> str | None:
         """Take a neighbour's message; returns why it was refused, if it was."""
@@ -143,10 +148,13 @@ class Driver:
         self._port = self._port.fresh()
         self.mapper.agent.rewind()
 
+    @property
+    def _over(self) -> bool:
+        """Whether all steps that were asked for have begun."""
+        return bool(self._limit) and self.counts.steps >= self._limit
+
     def _begin(self, due: int) -> None:
-        if due < self._step - 1:
-            self.restart()
-        if due <= self._step or (self._limit and self.counts.steps >= self._limit):
+        if due <= self._step or self._over:
             return
         if self._wakes_at is not None:  # the last step did not end in time
             while self._wakes_at is not None:
@@ -172,9 +180,10 @@ class Driver:
 
     def _advance(self) -> None:
         agent = self.mapper.agent
-        for message in agent.advance():
-            self._send(self._port.pack(message))
+        messages = agent.advance()
         self._wakes_at = self._wall() + self._deadline
+        for message in messages:
+            self._send(self._port.pack(message))
         if agent.done:
             self._finish()
 

@@ -29,7 +29,7 @@ def load_memory(path: Path, mapper: Mapper) -> None:
         with np.load(path, allow_pickle=False) as file:
             state = {name: file[name] for name in file.files}
         fingerprint = int(state.pop('fingerprint'))
-    except (zipfile.BadZipFile, EOFError, KeyError, ValueError) as error:
+    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
         raise MemoryFileError(f'{path} is not a memory file: {error}') from error
     if fingerprint != mapper.agent.fingerprint:
         raise MemoryFileError(

@@ -16,7 +16,7 @@ from delama_ros.swarm.description import Swarm
 from delama_ros.swarm.processes import Domain, Processes
 from delama_ros.swarm.record import Record
 
-START_LIMIT = 60.0  # s until the first step must be done
+START_LIMIT = 60.0  # s for all nodes to come up
 STEP_LIMIT = 30.0  # s without any news after which a run is given up
 
 
@@ -80,13 +80,14 @@ def _watch(
     record: Record,
 ) -> None:
     shown = 0
-    limit = time.monotonic() + START_LIMIT
+    patience = STEP_LIMIT + 5 * swarm.period / swarm.simulator.get('speed', 1.0)
+    limit = time.monotonic() + START_LIMIT + patience
     while shown < swarm.steps:
         executor.spin_once(timeout_sec=0.1)
         while shown < min(record.done(), swarm.steps):
             shown += 1
             on_step(record, shown)
-            limit = time.monotonic() + STEP_LIMIT + 5 * swarm.period
+            limit = time.monotonic() + patience
         failure = processes.failed()
         if failure:
             raise RunError(failure)

@@ -36,12 +36,12 @@ class DeltaEncoder:
     """The sending side of one stream; all receivers hear the same messages."""
 
     def __init__(
-        self, shape: tuple[int, int], threshold: float, *, levels: int = LEVELS, full_every: int = 0
+        self, shape: tuple[int, int], threshold: float, *, levels: int = LEVELS
     ) -> None:
         """Prepare for blocks (K, C).
 
         threshold: root mean square by which a block must have moved; levels: fewer steps make
-        smaller messages; full_every: messages after which a full one is sent, 0 for never.
+        smaller messages.
         """
         if not threshold >= 0:
             raise ValueError(f'threshold is {threshold}, expected 0 or more')
@@ -49,14 +49,12 @@ class DeltaEncoder:
             raise ValueError(f'levels are {levels}, expected 1 to {LEVELS}')
         self._threshold = threshold
         self._levels = levels
-        self._full_every = full_every
         self._sent = Blocks.empty(*shape)  # what receivers hold
         self._sequence = 0
 
     def encode(self, keys: Keys, values: Floats, *, full: bool = False) -> bytes:
         """Return the message for a model; full: all blocks, for somebody who knows none."""
         full = full or self._sequence == 0
-        full = full or (self._full_every > 0 and self._sequence % self._full_every == 0)
         now = Blocks.of(keys, values)
         held = Blocks.empty(*self._sent.values.shape[1:]) if full else self._sent
         codes = union(now.codes, held.codes)
@@ -102,6 +100,8 @@ class DeltaDecoder:
             stay = ~np.isin(codes, encode(dropped))
             self._held = Blocks(codes[stay], joined[stay])
             self._next = sequence + 1
+        elif not late:  # the sender counts anew, and its first message was not heard
+            self._complete = False
         return Received(decode(self._held.codes), self._held.values, self._complete)
 
 

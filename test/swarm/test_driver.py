@@ -192,6 +192,10 @@ def test_a_clock_that_jumps_back_begins_anew_and_keeps_the_map() -> None:
     for number in range(2, 6):
         team.step(number)
     tiles = len(team.drivers['a'].mapper.agent.memory[0])
+    team.scan(3.0)  # only late: no reason to count anew
+    assert team.drivers['a'].step == 5
+    for driver in team.alive():
+        driver.tick(0.1)
     team.step(1)
     assert team.drivers['a'].step == 1
     assert [r.step for r in team.reports['a']] == [1, 2, 3, 4, 5, 1]
