@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -33,17 +34,18 @@ class Exchange:
         *,
         heard: Callable[[Wire], None],
         refused: Callable[[str, str], None],
-        linked: Callable[[set[str]], None],
+        linked: Callable[[float, set[str]], None],
     ) -> None:
-        """Open the topics; `linked` is called with whom a simulated radio lets the robot hear."""
+        """Open the topics; `linked` is called with whom a radio lets the robot hear, and when."""
         self._node = node
         self._robot = robot
         self._frame = options['map_frame']
         self._heard = heard
         self._refused = refused
         self._linked = linked
-        self._links: set[str] | None = None
-        self._senders: set[str] = set()
+        self._period = options['period']
+        self._links: deque[tuple[float, set[str]]] = deque(maxlen=100)  # by stamp, s
+        self._known: set[str] = set()
         self.sent = 0  # bytes, serialised
         self.last = time.monotonic()  # arrival of the newest message
         self.skew: dict[str, float] = {}  # s that a neighbour's stamps are behind our clock
@@ -64,9 +66,9 @@ class Exchange:
             self._node.destroy_publisher(publisher)
 
     @property
-    def neighbours(self) -> set[str]:
-        """Robots that can be heard, or have been."""
-        return self._senders if self._links is None else self._links
+    def known(self) -> set[str]:
+        """Robots that are known to be there, heard or not."""
+        return self._known
 
     def send(self, wire: Wire) -> None:
         """Say something to all who hear it."""
@@ -82,16 +84,24 @@ class Exchange:
     def _on_links(self, message: Links) -> None:
         if self._robot in message.robots:
             row = message.robots.index(self._robot) * len(message.robots)
-            names = zip(message.robots, message.hears[row:], strict=False)
-            self._links = {name for name, hears in names if hears} - {self._robot}
-            self._linked(self._links)
+            pairs = zip(message.robots, message.hears[row:], strict=False)
+            names = {name for name, hears in pairs if hears} - {self._robot}
+            stamp = seconds(message.header.stamp)
+            self._links.append((stamp, names))
+            self._known = set(message.robots) - {self._robot}
+            self._linked(stamp, names)
+
+    def _in_reach(self, sender: str, step: int) -> bool:
+        """Tell whether the radio carries a sender's messages of a step; without one, always."""
+        held = [names for stamp, names in self._links if stamp <= step * self._period + 1e-6]
+        return not self._links or sender in (held or [self._links[0][1]])[-1]
 
     def _on_message(self, message: DualVar | ModelParams) -> None:
         sender = message.robot
-        if sender == self._robot or (self._links is not None and sender not in self._links):
+        if sender == self._robot or not self._in_reach(sender, message.step):
             return
         self.last = time.monotonic()
-        self._senders.add(sender)
+        self._known = self._known | {sender}
         now = self._node.get_clock().now().nanoseconds * 1e-9
         self.skew[sender] = now - seconds(message.header.stamp)
         read = dual_from_ros if isinstance(message, DualVar) else packet_from_ros

@@ -101,13 +101,13 @@ class Robot(LifecycleNode):
             self.options,
             heard=lambda wire: submit(self._take_message, wire),
             refused=lambda sender, reason: submit(self._refuse, sender, reason),
-            linked=lambda names: submit(setattr, driver, 'links', names),
+            linked=lambda stamp, names: submit(driver.set_links, stamp, names),
         )
         self._scans = ScanInput(
             self,
             self.options,
             self._start,
-            lambda: self._exchange.neighbours,
+            lambda: self._exchange.known,
             self._take_scan,
         )
         self._sent_before = 0
@@ -209,7 +209,7 @@ class Robot(LifecycleNode):
 
     def _diagnose(self, header: Header | None = None) -> None:
         quiet = time.monotonic() - QUIET
-        skews, near = dict(self._exchange.skew), self._exchange.neighbours
+        skews, near = dict(self._exchange.skew), self._exchange.known
         apart = [f'{n} by {s:.2f} s' for n, s in skews.items() if abs(s) > SKEW and n in near]
         waiting = self._scans.waiting
         problems = [

@@ -6,7 +6,7 @@ No ROS, no threads: whoever owns a Driver hands in scans and messages and looks 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -66,7 +66,8 @@ class Driver:
         """Create; period in s of the common clock, deadline in s of `wall`, 0 steps: no end."""
         self.mapper = mapper
         self._port = port
-        self.links: set[str] | None = None  # who can be heard, if somebody knows; else who was
+        # Who can be heard since when, if somebody knows; otherwise whoever was heard.
+        self._links: deque[tuple[float, set[str]]] = deque(maxlen=100)
         self.counts = Counts()
         self._period = period
         self._deadline = deadline
@@ -105,6 +106,10 @@ class Driver:
         self._begin(int(stamp / self._period - 1e-9))
         self.mapper.add_scan(scan, pose, peers)
         self.counts.scans += 1
+
+    def set_links(self, stamp: float, names: set[str]) -> None:
+        """Let these neighbours be in reach from `stamp` on; steps use what held at their end."""
+        self._links.append((stamp, names))
 
     def tick(self, now: float) -> None:
         """Let the common clock be `now`: a step begins even if no scans come."""
@@ -162,8 +167,8 @@ class Driver:
         self.counts.skipped_steps += due - self._step - 1 if self._step else 0
         self._step = due
         self.counts.steps += 1
-        known = self.links if self.links is not None else self._present
-        self._neighbours = {name for name in known if self._silent[name] < SILENT_STEPS}
+        reach = self._in_reach(due * self._period)
+        self._neighbours = {name for name in reach if self._silent[name] < SILENT_STEPS}
         self._heard_now = set()
         agent = self.mapper.agent
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
@@ -173,6 +178,12 @@ class Driver:
         for message in self.mapper.begin(due, self._neighbours):
             self._send(self._port.pack(message))
         self._go_on()
+
+    def _in_reach(self, time: float) -> set[str]:
+        if not self._links:
+            return self._present
+        held = [names for stamp, names in self._links if stamp <= time + 1e-6]
+        return (held or [self._links[0][1]])[-1]
 
     def _go_on(self) -> None:
         while self._wakes_at is not None and self.mapper.agent.ready:

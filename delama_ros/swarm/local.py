@@ -61,12 +61,11 @@ def _scan(world: World, end: int, mappers: Mapping[str, Mapper], origins: np.nda
             name: compose(origin, odometry)
             for name, origin, odometry in zip(world.names, origins, world.odometry, strict=True)
         }
-        heard = _links(world)
         for taken in scans:
             scan = Scan(taken.ranges.astype(np.float64), first, step, low, high)
             x, y, yaw = compose(poses[taken.robot], np.array(lidar.mount))
             sensor: Pose = (float(x), float(y), float(yaw))
-            peers = [poses[name][:2] for name in heard[taken.robot]]
+            peers = [pose[:2] for name, pose in poses.items() if name != taken.robot]
             mappers[taken.robot].add_scan(scan, sensor, peers)
 
 

@@ -25,7 +25,7 @@ class Team:
         self.drivers = {name: self.make(name) for name in names}
         if knows_links:
             for name, driver in self.drivers.items():
-                driver.links = set(names) - {name}
+                driver.set_links(0.0, set(names) - {name})
 
     def make(self, name: str, **changes: int) -> Driver:
         return Driver(
@@ -142,7 +142,7 @@ def test_who_comes_back_is_a_neighbour_again() -> None:
     assert team.reports['a'][-1].neighbours == 0
     team.dead.clear()
     team.drivers['b'] = team.make('b')  # a new process: it remembers nothing
-    team.drivers['b'].links = {'a'}
+    team.drivers['b'].set_links(0.0, {'a'})
     team.step(4)
     team.wait(DEADLINE)
     team.step(5)

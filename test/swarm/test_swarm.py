@@ -34,7 +34,8 @@ def nodes_of(folder: Path) -> list[str]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp('swarm') / 'run'
     process = start(
-        *(folder, '--robots', '3', '--steps', '3', '--bag', '--json', str(folder) + '.json')
+        *(folder, '--robots', '3', '--steps', '3', '--seed', '7'),
+        *('--bag', '--json', str(folder) + '.json'),
     )
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
