@@ -63,7 +63,7 @@ def write_bag(log: Log, folder: str | Path, *, storage: str = 'sqlite3') -> None
             used = {topic for topic, _, _ in said}
             connections = {
                 topic: writer.add_connection(
-                    topic, kind, typestore=types, offered_qos_profiles=[_qos(latched)]
+                    topic, kind, typestore=types, offered_qos_profiles=[offered_qos(latched)]
                 )
                 for topic, (kind, latched) in TOPICS.items()
                 if topic in used
@@ -75,8 +75,8 @@ def write_bag(log: Log, folder: str | Path, *, storage: str = 'sqlite3') -> None
         raise LogError(f'{path}: cannot be written: {error.strerror}') from None
 
 
-def _qos(latched: bool) -> Qos:
-    """Offer reliable delivery, which suits those who ask for less too."""
+def offered_qos(latched: bool) -> Qos:
+    """Return what a player of the bag should offer: reliable suits those who ask for less too."""
     from rosbags.interfaces import (
         Qos,
         QosDurability,
@@ -86,7 +86,7 @@ def _qos(latched: bool) -> Qos:
         QosTime,
     )
 
-    forever = QosTime(2147483647, 4294967295)
+    forever = QosTime(9223372036, 854775807)  # as rosbag2 writes it
     return Qos(
         QosHistory.KEEP_LAST,
         1 if latched else 100,

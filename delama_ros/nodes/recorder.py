@@ -12,19 +12,12 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 try:
-    from rosbags.interfaces import (
-        Qos,
-        QosDurability,
-        QosHistory,
-        QosLiveliness,
-        QosReliability,
-        QosTime,
-    )
     from rosbags.rosbag2 import Writer
     from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 except ImportError:
     sys.exit('delama_recorder: error: recording needs rosbags: pip install rosbags')
 
+from delama_ros.logs.write import offered_qos
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.running import run
 from delama_ros.resources import resource
@@ -49,7 +42,6 @@ TOPICS = {
     '/{robot}/map': ('nav_msgs/msg/OccupancyGrid', True),
     '/{robot}/collaboration': ('delama_ros/msg/Collaboration', True),
 }
-FOREVER = QosTime(9223372036, 854775807)
 
 
 class Recorder(Node):
@@ -74,7 +66,7 @@ class Recorder(Node):
     def _listen(self, topic: str, kind: str, latched: bool) -> None:
         package, _, name = kind.split('/')
         connection = self._bag.add_connection(
-            topic, kind, typestore=self._types, offered_qos_profiles=[_offered(latched)]
+            topic, kind, typestore=self._types, offered_qos_profiles=[offered_qos(latched)]
         )
         self.create_subscription(
             getattr(import_module(f'{package}.msg'), name),
@@ -99,21 +91,6 @@ class Recorder(Node):
     def close(self) -> None:
         """Finish the bag."""
         self._bag.close()
-
-
-def _offered(latched: bool) -> Qos:
-    """Return the QoS a player should publish with, so that latched topics stay latched."""
-    return Qos(
-        QosHistory.KEEP_LAST,
-        1 if latched else 100,
-        QosReliability.RELIABLE,
-        QosDurability.TRANSIENT_LOCAL if latched else QosDurability.VOLATILE,
-        FOREVER,
-        FOREVER,
-        QosLiveliness.AUTOMATIC,
-        FOREVER,
-        False,
-    )
 
 
 def main() -> int:
