@@ -1,0 +1,1 @@
+"""Meta-training that every task shares: settings of a run, the loop, several processes, curves."""

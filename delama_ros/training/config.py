@@ -1,0 +1,67 @@
+"""Settings of a run from YAML into a dataclass: what does not belong is named, with what would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import yaml
+
+T = TypeVar('T')
+
+
+def read_file(path: str | Path) -> dict[str, Any]:
+    """Return the settings in a YAML file; ValueError says what is wrong with it."""
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
+    except OSError as error:
+        raise ValueError(f'{path}: cannot be read: {error.strerror}') from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f'{path}: is not YAML: {" ".join(str(error).split())}') from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f'{path}: holds {type(values).__name__}, expected settings "name: value"')
+    return values
+
+
+def configure(kind: type[T], values: Mapping[str, Any]) -> T:
+    """Make a dataclass of ints, floats, texts, choices, flags and lists of these, all checked."""
+    hints = get_type_hints(kind)
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise ValueError(f'{name} is not a setting, expected one of: {", ".join(known)}')
+    return kind(**{name: _checked(name, value, hints[name]) for name, value in values.items()})
+
+
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    if get_origin(hint) is Literal:
+        if value not in get_args(hint):
+            raise ValueError(f'{name} is {value!r}, expected one of: {_words(get_args(hint))}')
+        return value
+    if get_origin(hint) is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f'{name} is {value!r}, expected a list')
+        return tuple(_checked(name, item, get_args(hint)[0]) for item in value)
+    # A flag is an int to Python, never to us; YAML reads 1e-3 as text.
+    if hint is float and not isinstance(value, bool):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    elif isinstance(value, hint) and isinstance(value, bool) == (hint is bool):
+        return value
+    raise ValueError(f'{name} is {value!r}, expected {hint.__name__}')
+
+
+def _words(choices: tuple[Any, ...]) -> str:
+    return ', '.join(str(choice) for choice in choices)
+
+
+def require(name: str, value: Any, right: bool, expected: str) -> None:
+    """Refuse a setting that has the right type but makes no sense."""
+    if not right:
+        raise ValueError(f'{name} is {value}, expected {expected}')
