@@ -6,5 +6,8 @@ setup(
     packages=find_packages(include=['delama_ros', 'delama_ros.*'])
     + find_packages('sim', include=['delama_sim', 'delama_sim.*']),
     package_dir={'delama_ros': 'delama_ros', 'delama_sim': 'sim/delama_sim'},
-    package_data={'delama_ros': ['checkpoints/*', 'py.typed'], 'delama_sim': ['py.typed']},
+    package_data={
+        'delama_ros': ['checkpoints/*', 'web/static/*', 'web/*/static/*', 'py.typed'],
+        'delama_sim': ['py.typed'],
+    },
 )
