@@ -1,0 +1,79 @@
+"""Feature networks φ_β of the experiments, all with 50 outputs (appendix of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from delama_ros.tasks.task import Task
+
+FEATURES = 50
+
+
+def mlp(hidden: int = 50) -> nn.Module:
+    """Regression: two hidden layers."""
+    return nn.Sequential(
+        nn.Linear(1, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU(),
+        nn.Linear(hidden, FEATURES),
+    )
+
+
+def convolutions(side: int = 28) -> nn.Module:
+    """MNIST: two layers of convolution."""
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * (side // 4) ** 2, FEATURES),
+    )
+
+
+class Residual(nn.Module):
+    """Two convolutions around which the input passes; the second begins with zero.
+
+    Without batch norm that start keeps signals at their size through any number of blocks.
+    """
+
+    def __init__(self, inner: int, outer: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inner, outer, 3, stride, padding=1)
+        self.second = nn.Conv2d(outer, outer, 3, padding=1)
+        nn.init.zeros_(self.second.weight)
+        same = inner == outer and stride == 1
+        self.skip = nn.Identity() if same else nn.Conv2d(inner, outer, 1, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return relu(skip(x) + second(relu(first(x))))."""
+        return torch.relu(self.skip(x) + self.second(torch.relu(self.first(x))))
+
+
+def resnet18(width: int = 64) -> nn.Module:
+    """CIFAR-10: ResNet-18 without batch norm; width 64 is the usual one."""
+    layers: list[nn.Module] = [nn.Conv2d(3, width, 3, padding=1), nn.ReLU()]
+    inner = width
+    for outer, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
+        layers += [Residual(inner, outer, stride), Residual(outer, outer, 1)]
+        inner = outer
+    return nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, FEATURES)
+    )
+
+
+class OnTask(nn.Module):
+    """A backbone on a task's inputs as batches hold them; each different input is computed once."""
+
+    def __init__(self, task: Task, backbone: nn.Module) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self._inputs: Callable[[Tensor], Tensor] = task.inputs
+
+    def forward(self, X: Tensor) -> Tensor:
+        """Return features (n, K) of inputs X (n, ...)."""
+        if X.is_floating_point():
+            features: Tensor = self.backbone(self._inputs(X))
+            return features
+        # Numbers of images: a picture may have been drawn more than once.
+        different, place = torch.unique(X, return_inverse=True)
+        features = self.backbone(self._inputs(different))
+        return features[place]
