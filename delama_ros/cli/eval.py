@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
 from typing import Any
 
@@ -65,7 +66,10 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         '--two-buildings', action='store_true',
         help='three robots in one plan, two in the next: compares graphs, F1 in the own plan',
     )
-    parser.add_argument('--methods', nargs='+', metavar='NAME', help='default: all')
+    parser.add_argument(
+        '--methods', nargs='+', metavar='NAME',
+        help='default: all but the slow ones (dsgd, dsgt, dinno, each also as NAME_naive)',
+    )
     parser.add_argument('--jobs', type=int, default=1, help='processes (default 1)')
     parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
     parser.add_argument('--plot', metavar='FILE', help='draw F1 over t and over bytes')
@@ -77,12 +81,15 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.mapping.checkpoint import load
     from delama_ros.mapping.dataset import plan_specs, split
     from delama_ros.mapping.default import packaged
-    from delama_ros.mapping.evaluate import METHODS, Protocol, evaluate
+    from delama_ros.mapping.evaluate import METHODS, SLOW, Protocol, evaluate
 
     methods = args.methods or list(METHODS)
     for name in methods:
-        if name not in METHODS:
-            raise UserError(f'method {name!r} is not known, expected some of {", ".join(METHODS)}')
+        if name not in METHODS | SLOW:
+            known = ', '.join(METHODS | SLOW)
+            raise UserError(f'method {name!r} is not known, expected some of {known}')
+        if name in SLOW and importlib.util.find_spec('torch') is None:
+            raise UserError(f'method {name!r} needs torch: pip install "delama_ros[train]"')
     if args.limit is not None and args.limit < (2 if args.two_buildings else 1):
         raise UserError(f'--limit is {args.limit}, expected at least one plan, or a pair')
     if args.robots < 2 or args.steps < 1:

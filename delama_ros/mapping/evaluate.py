@@ -154,6 +154,37 @@ def ceiling(run: MappingRun, poses: Floats, protocol: Protocol, checkpoint: Chec
     return rows
 
 
+def implicit(
+    run: MappingRun,
+    poses: Floats,
+    protocol: Protocol,
+    checkpoint: Checkpoint,
+    *,
+    name: str,
+    replay: bool = True,
+) -> Rows:
+    """Score networks as maps, learned by decentralised optimisation; replay: of all own scans."""
+    from delama_ros.compare.implicit_map import TUNED, learn  # needs torch
+
+    rows = Rows()
+    hears = links_of(protocol)
+    for maps, size, seconds in learn(
+        run, poses, hears, TUNED[name], replay=replay, seed=protocol.seed
+    ):
+        rows.add([score(own, run.truth) for own in maps], size, seconds)
+    return rows
+
+
+# Take minutes per plan: they run only when they are named.
+SLOW: dict[str, Method] = {
+    'dsgd': partial(implicit, name='dsgd'),
+    'dsgt': partial(implicit, name='dsgt'),
+    'dinno': partial(implicit, name='dinno'),
+    'dsgd_naive': partial(implicit, name='dsgd', replay=False),
+    'dsgt_naive': partial(implicit, name='dsgt', replay=False),
+    'dinno_naive': partial(implicit, name='dinno', replay=False),
+}
+
 METHODS: dict[str, Method] = {
     'delama': swarm,
     'delama_exact': partial(swarm, exact=True),
@@ -179,7 +210,8 @@ def on_plan(
         steps=protocol.steps,
     )
     poses = noisy_poses(run, protocol.noise, protocol.seed)
-    figures = {name: METHODS[name](run, poses, protocol, checkpoint).values for name in methods}
+    every = METHODS | SLOW
+    figures = {name: every[name](run, poses, protocol, checkpoint).values for name in methods}
     zones = completion(run, poses, protocol, checkpoint) if 'delama' in methods else {}
     return figures, zones
 

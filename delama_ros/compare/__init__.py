@@ -1,0 +1,1 @@
+"""Methods that DeLAMA is compared with, batched over tasks and agents."""

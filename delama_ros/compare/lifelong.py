@@ -1,0 +1,207 @@
+"""Lifelong learning of one agent by itself: what was learned before must not be forgotten.
+
+LwF (Li and Hoiem, TPAMI 2018):  f(θ) + λ τ² KL(p_old ‖ p_new) on the new inputs, at temperature τ.
+EWC (Kirkpatrick et al., PNAS 2017):  f(θ) + λ/2 Σ_k Σ F_k (θ − θ*_k)², F the diagonal of the Fisher
+    information, E_x E_{y ~ p(y|x)} (∂ log p / ∂θ)².
+MAS (Aljundi et al., ECCV 2018):  the same with Ω = E_x |∂ ‖f(x)‖² / ∂θ| in place of F.
+GEM (Lopez-Paz and Ranzato, NeurIPS 2017):  the step nearest to g that increases no past loss:
+    g + Gᵀv, v = argmin_{v ≥ 0} ‖Gᵀv + g‖², G the gradients on what is remembered of past steps.
+A-GEM (Chaudhry et al., ICLR 2019):  r the gradient on all that is remembered; if gᵀr < 0,
+    g − (gᵀr / rᵀr) r.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from delama_ros.compare.method import Effort, Method
+from delama_ros.compare.problem import Batch, Draw, Problem, cross_entropy
+
+TEMPERATURE = 2.0  # as in the LwF paper
+SWEEPS = 50  # of coordinate descent; past steps are few
+
+
+class Alone(Method):
+    """Gradient steps on own data; nothing is sent. The base of all methods here."""
+
+    vectors = 0
+
+    def step(self, draw: Draw, links: Tensor) -> Tensor:
+        """Take as many gradient steps as methods with rounds do."""
+        for _ in range(self.effort.rounds * self.effort.local):
+            gradient = self.direction(self.theta, draw())
+            self.theta = self.theta - self.effort.rate * gradient
+        self.remember(draw())
+        return self.theta
+
+    def direction(self, theta: Tensor, batch: Batch) -> Tensor:
+        """Return the direction to go against."""
+        return self.problem.gradient(theta, batch)
+
+    def remember(self, batch: Batch) -> None:
+        """Keep what is needed of a step when it ends."""
+
+
+class LwF(Alone):
+    """The old model's answers to new inputs are kept."""
+
+    def __init__(
+        self, problem: Problem, effort: Effort, shape: tuple[int, ...], *, keep: float = 1.0
+    ) -> None:
+        super().__init__(problem, effort, shape)
+        self.keep = keep
+        self.old: Tensor | None = None
+
+    def direction(self, theta: Tensor, batch: Batch) -> Tensor:
+        """Return the gradient of the loss and the distillation term."""
+        if self.old is None:
+            return super().direction(theta, batch)
+        old, networks = self.old, self.problem.networks
+        target = (networks(old, batch.x) / TEMPERATURE).softmax(-1).detach()
+        count = batch.weight.sum(-1).clamp(min=1e-12)
+
+        def value(point: Tensor) -> Tensor:
+            out = networks(point, batch.x)
+            loss = self.problem.loss(out, batch.y)
+            distance = cross_entropy(out / TEMPERATURE, target)  # KL up to a constant
+            loss = loss + self.keep * TEMPERATURE**2 * distance
+            return (loss * batch.weight).sum(-1) / count
+
+        return self.problem.gradient_of(value, theta)
+
+    def remember(self, batch: Batch) -> None:
+        """Keep the model."""
+        self.old = self.theta.clone()
+
+
+class Anchored(Alone):
+    """EWC and MAS: parameters that mattered are held where they were."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        effort: Effort,
+        shape: tuple[int, ...],
+        importance: Callable[[Problem, Tensor, Batch], Tensor],
+        *,
+        keep: float = 100.0,
+    ) -> None:
+        super().__init__(problem, effort, shape)
+        self.keep, self.importance = keep, importance
+        self.strength = torch.zeros_like(self.theta)  # Σ_k F_k
+        self.anchor = torch.zeros_like(self.theta)  # Σ_k F_k θ*_k
+
+    def direction(self, theta: Tensor, batch: Batch) -> Tensor:
+        """Return the gradient of loss and penalty, the latter bounded so that steps stay stable."""
+        pull = self.keep * (self.strength * theta - self.anchor)
+        stiff = (self.effort.rate * self.keep * self.strength).clamp(min=1.0)
+        return super().direction(theta, batch) + pull / stiff
+
+    def remember(self, batch: Batch) -> None:
+        """Add the importance of parameters for this step."""
+        weight = self.importance(self.problem, self.theta, batch)
+        self.strength = self.strength + weight
+        self.anchor = self.anchor + weight * self.theta
+
+
+def fisher(problem: Problem, theta: Tensor, batch: Batch, *, softmax: bool = True) -> Tensor:
+    """Return the diagonal of the Fisher information (..., N, P), by a gradient per output.
+
+    With softmax=False outputs are means of unit Gaussians: F = E_x Σ_c (∂ f_c / ∂θ)².
+    """
+    total = torch.zeros_like(theta)
+    for s, outputs in _samples(problem, theta, batch):
+        share = outputs.softmax(-1).detach() if softmax else torch.ones_like(outputs)
+        values = outputs.log_softmax(-1) if softmax else outputs
+        for c in range(values.shape[-1]):
+            (g,) = torch.autograd.grad(values[..., c].sum(), s, retain_graph=True)
+            total = total + share[..., c, None] * g**2
+    return total / batch.x.shape[theta.ndim - 1]
+
+
+def sensitivity(problem: Problem, theta: Tensor, batch: Batch) -> Tensor:
+    """Return E_x |∂ ‖f(x)‖² / ∂θ| (..., N, P), the importance of MAS."""
+    total = torch.zeros_like(theta)
+    for s, outputs in _samples(problem, theta, batch):
+        (g,) = torch.autograd.grad((outputs**2).sum(), s)
+        total = total + g.abs()
+    return total / batch.x.shape[theta.ndim - 1]
+
+
+def _samples(problem: Problem, theta: Tensor, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give, sample by sample, a point to differentiate at and all agents' outputs (..., N, C)."""
+    axis = theta.ndim - 1
+    for s in range(batch.x.shape[axis]):
+        point = theta.detach().requires_grad_()
+        yield point, problem.networks(point, batch.x.narrow(axis, s, 1)).squeeze(-2)
+
+
+class GEM(Alone):
+    """Steps increase no past step's loss."""
+
+    def __init__(
+        self, problem: Problem, effort: Effort, shape: tuple[int, ...], *, margin: float = 0.0
+    ) -> None:
+        """`margin` is a lower bound on v, which helps past steps; 0.5 in the paper."""
+        super().__init__(problem, effort, shape)
+        self.margin = margin
+        self.past: list[Batch] = []
+
+    def direction(self, theta: Tensor, batch: Batch) -> Tensor:
+        """Return the projected gradient."""
+        g = super().direction(theta, batch)
+        if not self.past:
+            return g
+        G = torch.stack([super(GEM, self).direction(theta, old) for old in self.past], -2)
+        return project(g, G, self.margin)
+
+    def remember(self, batch: Batch) -> None:
+        """Keep the data."""
+        self.past.append(batch)
+
+
+def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
+    """Return g + Gᵀv for g (..., P), G (..., k, P), v = argmin_{v ≥ margin} ‖Gᵀv + g‖².
+
+    The few unknowns of every agent are found by coordinate descent, all agents at once.
+    """
+    gram = G @ G.mT  # (..., k, k)
+    product = (G @ g.unsqueeze(-1)).squeeze(-1)
+    v = torch.full_like(product, margin)
+    scale = gram.diagonal(dim1=-2, dim2=-1).clamp(min=1e-12)
+    for _ in range(SWEEPS):
+        for k in range(v.shape[-1]):
+            slope = (gram[..., k, :] * v).sum(-1) + product[..., k]
+            v[..., k] = (v[..., k] - slope / scale[..., k]).clamp(min=margin)
+    kept = (product < 0).any(-1, keepdim=True)
+    return torch.where(kept, g + (v.unsqueeze(-2) @ G).squeeze(-2), g)
+
+
+class AGEM(Alone):
+    """One constraint: the loss on all that is remembered does not increase."""
+
+    def __init__(self, problem: Problem, effort: Effort, shape: tuple[int, ...]) -> None:
+        super().__init__(problem, effort, shape)
+        self.past: Batch | None = None
+
+    def direction(self, theta: Tensor, batch: Batch) -> Tensor:
+        """Return the projected gradient."""
+        g = super().direction(theta, batch)
+        if self.past is None:
+            return g
+        r = super().direction(theta, self.past)
+        inner = (g * r).sum(-1, keepdim=True)
+        excess = inner / (r * r).sum(-1, keepdim=True).clamp(min=1e-20)
+        return torch.where(inner < 0, g - excess * r, g)
+
+    def remember(self, batch: Batch) -> None:
+        """Keep the data."""
+        axis = self.theta.ndim - 1
+        old = [] if self.past is None else [self.past]
+        self.past = Batch(
+            *(torch.cat([getattr(b, name) for b in [*old, batch]], axis)
+              for name in ('x', 'y', 'weight'))
+        )

@@ -1,0 +1,69 @@
+"""The interface of a comparison method: data of step t and communication graph → models."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from delama_ros.compare.problem import Draw, Problem
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a method may spend in a time step, and the length of its gradient steps."""
+
+    rounds: int = 100  # of communication
+    local: int = 5  # gradient steps between two of them, for methods that have such
+    rate: float = 0.01
+
+
+class Method(ABC):
+    """A way to learn from one step after the other; keeps what it needs between steps."""
+
+    # Models (or vectors of the same size) that an agent sends in a round. With a server, what it
+    # sends back to the agent counts as well; without one, a broadcast counts once.
+    vectors: int = 1
+
+    def __init__(self, problem: Problem, effort: Effort, shape: tuple[int, ...]) -> None:
+        """Start all agents, shape (..., N), from the same parameters."""
+        self.problem = problem
+        self.effort = effort
+        first = problem.networks.first
+        self.theta = first.expand(*shape, -1).clone()  # (..., N, P)
+
+    @abstractmethod
+    def step(self, draw: Draw, links: Tensor) -> Tensor:
+        """Learn from the data of a step; links (..., N, N): who hears whom. Return the models."""
+
+    @property
+    def bytes_per_step(self) -> int:
+        """What an agent sends and is sent in a step, as float32."""
+        return 4 * self.vectors * self.effort.rounds * self.problem.networks.size
+
+    def descend(self, theta: Tensor, draw: Draw, steps: int) -> Tensor:
+        """Take gradient steps on each agent's own loss."""
+        for _ in range(steps):
+            theta = theta - self.effort.rate * self.problem.gradient(theta, draw())
+        return theta
+
+
+class Adam:
+    """Adam (Kingma and Ba, 2015) on rows of parameters."""
+
+    def __init__(self, like: Tensor, rate: float) -> None:
+        self._rate = rate
+        self._count = 0
+        self._mean = torch.zeros_like(like)
+        self._square = torch.zeros_like(like)
+
+    def step(self, theta: Tensor, gradient: Tensor) -> Tensor:
+        """Return θ after one step."""
+        self._count += 1
+        self._mean.mul_(0.9).add_(gradient, alpha=0.1)
+        self._square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        mean = self._mean / (1 - 0.9**self._count)
+        square = self._square / (1 - 0.999**self._count)
+        return theta - self._rate * mean / (square.sqrt() + 1e-8)

@@ -1,0 +1,79 @@
+"""Implicit maps by decentralised optimisation: what they are told, and that they learn it."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from delama_ros.compare.decentralised import DSGD, DSGT, DiNNO, DiNNOEffort
+from delama_ros.compare.implicit_map import TUNED, Points, Tuning, learn
+from delama_ros.compare.method import Effort
+from delama_ros.mapping.default import packaged
+from delama_ros.mapping.evaluate import SLOW, Protocol
+from delama_ros.mapping.score import score
+from delama_sim.plans import load
+from delama_sim.protocol import mapping_run, prepare
+
+
+@pytest.fixture(scope='module')
+def run():
+    return mapping_run(prepare(load('generated:9000'), 0), 0, robots=2, steps=2)
+
+
+def test_points_say_what_the_scans_say(run) -> None:
+    points = Points(2, run.truth, TUNED['dsgd'], replay=True, seed=0)
+    points.add(run, run.poses, 0)
+    batch = points.draw()
+    free, wall = batch.y[..., 0] == 0, batch.y[..., 0] == 1
+    certain = batch.weight == 1
+    rows, columns = run.map.cell_of(batch.x.numpy())
+    solid = run.map.solid[
+        rows.clip(0, run.map.shape[0] - 1), columns.clip(0, run.map.shape[1] - 1)
+    ]
+    assert solid[(free & certain).numpy()].mean() < 0.02
+    assert solid[wall.numpy()].mean() > 0.4  # walls are often thinner than the band behind a hit
+    assert (batch.weight[free & ~certain] == pytest.approx(TUNED['dsgd'].doubt))
+
+
+def test_without_replay_only_the_last_scan_counts(run) -> None:
+    draws = []
+    for first in (0, 1):
+        points = Points(2, run.truth, TUNED['dsgd'], replay=False, seed=0)
+        for step in range(first, 2):
+            points.add(run, run.poses, step)
+        draws.append(points.draw().x)
+    torch.testing.assert_close(*draws)
+
+
+METHODS = {
+    'dsgd': lambda p, s: DSGD(p, Effort(rounds=60, rate=1.0), s),
+    'dsgt': lambda p, s: DSGT(p, Effort(rounds=60, rate=1.0), s),
+    'dinno': lambda p, s: DiNNO(
+        p, DiNNOEffort(rounds=30, local=2, rate=0.01, penalty=0.1), s
+    ),
+}
+
+
+@pytest.mark.parametrize('name', METHODS)
+def test_two_robots_learn_one_map(run, name) -> None:
+    tuning = Tuning(METHODS[name], batch=300)
+    *_, (maps, size, _) = learn(
+        run, run.poses, np.ones((2, 2), bool), tuning, replay=True, seed=0
+    )
+    first, second = (score(own, run.truth).f1 for own in maps)
+    chance = run.truth.occupied.mean()  # F1 of calling everything a wall is below twice that
+    assert min(first, second) > 2 * chance
+    claims = [own.cells >= 50 for own in maps]
+    assert (claims[0] != claims[1]).mean() < 0.2
+    assert size == 4 * (30 if name == 'dinno' else 60) * 20673 * (2 if name == 'dsgt' else 1)
+
+
+def test_evaluation_knows_the_methods(run, monkeypatch) -> None:
+    tuning = Tuning(lambda p, s: DSGD(p, Effort(rounds=2, rate=0.1), s), batch=20)
+    monkeypatch.setitem(TUNED, 'dsgd', tuning)
+    assert {partial_.keywords['name'] for partial_ in SLOW.values()} == set(TUNED)
+    for name in ('dsgd', 'dsgd_naive'):
+        assert isinstance(SLOW[name], partial)
+        rows = SLOW[name](run, run.poses, Protocol(robots=2, steps=2), packaged())
+        assert np.array(rows.values).shape == (2, 6)
