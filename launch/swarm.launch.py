@@ -48,6 +48,11 @@ def nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
             )
             for name in swarm.robots
         ),
+        *(
+            [Node(package='delama_ros', executable='delama_viewer', output='screen')]
+            if LaunchConfiguration('view').perform(context) == 'true'
+            else []
+        ),
         *([show(swarm)] if LaunchConfiguration('rviz').perform(context) == 'true' else []),
     ]
 
@@ -71,6 +76,11 @@ def generate_launch_description() -> LaunchDescription:
             *(
                 DeclareLaunchArgument(name, default_value='', description=text)
                 for name, (_, text) in OVERRIDES.items()
+            ),
+            DeclareLaunchArgument(
+                'view',
+                default_value='false',
+                description='true: serve a page that shows all robots; its address is in the log',
             ),
             DeclareLaunchArgument(
                 'rviz', default_value='false', description='true: show all robots in RViz'

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +27,7 @@ EXAMPLES = """examples:
   delama swarm --robots 3 --steps 6 --seed 9       another flat, fewer robots
   delama swarm --plan path/to/map.yaml             a nav2 map
   delama swarm --config my_swarm.yaml --json figures.json
+  delama swarm --view                              watch it in a browser
   delama swarm --transport local                   without ROS, in one process"""
 
 
@@ -51,6 +55,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         help='ros: a process per robot over DDS; local: one process, the same numbers',
     )
     parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
+    parser.add_argument('--view', action='store_true', help='show the run in a browser')
     parser.add_argument('--bag', action='store_true', help='record a rosbag2 in the folder')
     parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
     parser.set_defaults(run=run)
@@ -87,19 +92,46 @@ def run(args: argparse.Namespace) -> int:
     record = Record(swarm.robots, swarm.steps)
     print(f'{len(swarm.robots)} robots, plan {swarm.plan}, {swarm.steps} steps; F1 in per cent')
     began = time.monotonic()
-    try:
-        start(args, swarm, folder, record)
-    finally:
-        write_results(record, folder, args.json)
-    print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}')
+    with page(args, folder) as address:
+        try:
+            start(args, swarm, folder, record)
+        finally:
+            write_results(record, folder, args.json)
+        print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}', flush=True)
+        if address:
+            print(f'the run can still be seen at {address} until Ctrl-C', flush=True)
+            wait_for_interrupt()
     return 0
+
+
+@contextmanager
+def page(args: argparse.Namespace, folder: Path) -> Iterator[str]:
+    """Serve the run's page as long as this lasts, if that was asked for; gives its address."""
+    if not args.view or args.transport == 'local':
+        yield ''
+        return
+    try:
+        from delama_ros.swarm.shown import shown
+    except ImportError as error:
+        raise UserError(f'--view needs `pip install delama_ros[web]`: {error}') from error
+
+    with shown(folder) as address:
+        print(f'watch it at {address}', flush=True)
+        yield address
+
+
+def wait_for_interrupt() -> None:
+    """Return when somebody presses Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        signal.pause()
 
 
 def start(args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record) -> None:
     """Run all steps over ROS 2 or in this process."""
     if args.transport == 'local':
-        if args.bag:
-            raise UserError('--bag records ROS topics, which --transport local has not')
+        for option, use in (('bag', 'records'), ('view', 'shows')):
+            if getattr(args, option):
+                raise UserError(f'--{option} {use} ROS topics, which --transport local has not')
         from delama_ros.swarm.local import run_local
 
         try:

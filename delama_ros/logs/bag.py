@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from delama_ros.logs.log import Log, LogError, Reading, in_order
 from delama_ros.logs.timing import SCANS, find_delay
 from delama_ros.logs.tracks import Tracks, yaw_of
+from delama_ros.logs.types import typestore
 from delama_ros.mapping.evidence import Scan
 from delama_sim.grid import Floats, OccupancyMap, Pose
 
@@ -30,25 +32,30 @@ def read_bag(
     seconds before the scan's stamp; None finds the delay by itself. Odometry stands in where TF
     says nothing about its base.
     """
+    with opened(path) as reader:
+        chosen = _scan_topic(path, reader, topic)
+        messages = list(_messages(reader, chosen))
+    return _log(path, chosen, frame, delay, messages)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Any]:
+    """Open a bag for reading; LogError names the file, also if what is read in it is broken."""
     # The library, like all that only some users need, is loaded where it is used.
     try:
         from rosbags.highlevel import AnyReader
-        from rosbags.typesys import Stores, get_typestore
     except ImportError:
         raise LogError(f'{path}: reading bags needs `pip install rosbags`') from None
 
     try:
-        reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
-        with reader:
-            chosen = _scan_topic(path, reader, topic)
-            messages = list(_messages(reader, chosen))
+        with AnyReader([path], default_typestore=typestore()) as reader:
+            yield reader
     except LogError:
         raise
     # rosbags lets through whatever sqlite, yaml or struct say of a broken file.
     except Exception as error:
         text = ' '.join(str(error).split()) or type(error).__name__
         raise LogError(f'{path}: is not a whole bag: {text}') from None
-    return _log(path, chosen, frame, delay, messages)
 
 
 def _scan_topic(path: Path, reader: Any, topic: str | None) -> str:

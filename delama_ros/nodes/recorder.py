@@ -13,14 +13,13 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 try:
     from rosbags.rosbag2 import Writer
-    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 except ImportError:
     sys.exit('delama_recorder: error: recording needs rosbags: pip install rosbags')
 
+from delama_ros.logs.types import typestore
 from delama_ros.logs.write import offered_qos
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.running import run
-from delama_ros.resources import resource
 from delama_ros.swarm.options import Option
 
 OPTIONS = {
@@ -33,6 +32,7 @@ TOPICS = {
     '/tf': ('tf2_msgs/msg/TFMessage', False),
     '/tf_static': ('tf2_msgs/msg/TFMessage', True),
     '/diagnostics': ('diagnostic_msgs/msg/DiagnosticArray', False),
+    '/rosout': ('rcl_interfaces/msg/Log', True),
     '/sim/truth': ('nav_msgs/msg/OccupancyGrid', True),
     '{swarm}/params': ('delama_ros/msg/ModelParams', False),
     '{swarm}/dual': ('delama_ros/msg/DualVar', False),
@@ -53,10 +53,7 @@ class Recorder(Node):
         path = Path(options['path']).expanduser()
         if not options['path'] or path.exists():
             raise ValueError(f'path is {options["path"]!r}, expected a folder that does not exist')
-        self._types = get_typestore(Stores.ROS2_JAZZY)
-        for name in ('DualVar', 'ModelParams', 'Links', 'Collaboration'):
-            text = resource(f'msg/{name}.msg').read_text()
-            self._types.register(get_types_from_msg(text, f'delama_ros/msg/{name}'))
+        self._types = typestore()
         self._bag = Writer(path, version=9)
         self._bag.open()
         for topic, (kind, latched) in TOPICS.items():

@@ -23,7 +23,7 @@ def load(name: str) -> ModuleType:
 @pytest.mark.parametrize(
     ('name', 'expected'),
     [
-        ('swarm', {'config', 'robots', 'plan', 'seed', 'steps', 'rviz'}),
+        ('swarm', {'config', 'robots', 'plan', 'seed', 'steps', 'rviz', 'view'}),
         ('robot', {'robot', 'scan', 'period', 'map_frame', 'use_sim_time'}),
     ],
 )
@@ -44,6 +44,8 @@ def test_one_node_per_robot_and_a_simulator() -> None:
     nodes = module.nodes(context)
     programs = [node.node_executable for node in nodes]
     assert programs == ['delama_simulator', *['delama_robot'] * 3]
+    context.launch_configurations['view'] = 'true'
+    assert [node.node_executable for node in module.nodes(context)][-1] == 'delama_viewer'
     context.launch_configurations['rviz'] = 'true'
     assert [node.node_executable for node in module.nodes(context)][-1] == 'rviz2'
 

@@ -1,0 +1,261 @@
+"""A swarm as it is seen from outside: messages of its topics in, its state at any time out."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from delama_ros.logs.tracks import yaw_of
+from delama_ros.mapping.score import score
+from delama_ros.nodes.frames import FrameError, Frames
+from delama_ros.web.view.history import Chronicle, Series
+from delama_ros.web.view.images import Picture, map_picture, scan_points, truth_picture
+from delama_ros.web.view.topics import Source
+from delama_sim.errors import PlanError
+from delama_sim.grid import OccupancyMap, Pose
+from delama_sim.truth import SurfaceTruth, surface_truth
+
+SILENT = 5.0  # s without a word after which a robot is taken to be gone
+STRIDE = 0.1  # m between points of a way
+INFO, WARN = 20, 30  # levels of rcl_interfaces/Log
+# Diagnostics of each peer, which the row of the graph has too.
+PER_PEER = ('heard ', 'weight ')
+
+
+class Place(NamedTuple):
+    """Where a robot's sensor is, and what it sees there."""
+
+    pose: Pose
+    points: bytes  # see scan_points
+
+
+class Robot:
+    """What is known of one robot, by time."""
+
+    def __init__(self, namespace: str) -> None:
+        self.namespace = namespace
+        self.name = namespace.rpartition('/')[2] or namespace
+        self.maps: Series[Picture] = Series(300)
+        self.rows: Series[dict[str, Any]] = Series(1000)
+        self.places: Series[Place] = Series(600)
+        self.trail: Chronicle[tuple[float, float]] = Chronicle(4000)
+        self.silent = False
+        self.frame = ''  # that its map is in
+        self.waiting: Any = None  # a scan whose transform is not there yet
+        # Map and row of a step carry the same stamp; either may come first.
+        self.stamped_map: tuple[Any, OccupancyMap] | None = None
+        self.stamped_step: tuple[Any, int] | None = None
+        self.scored: Any = None  # stamp of the map that was scored last
+
+
+class Watch:
+    """Takes messages in the order of time; may be filled and read by different threads."""
+
+    def __init__(self, title: str, *, live: bool) -> None:
+        """Create; live: time goes on by itself, otherwise as far as the messages."""
+        self.title = title
+        self.live = live
+        self.lock = threading.RLock()
+        self.version = 0  # grows with every change
+        self.progress = 1.0  # share of a recording that was read
+        self.robots: dict[str, Robot] = {}  # by namespace
+        self.states: dict[str, Series[dict[str, Any]]] = {}  # diagnostics, by name
+        self.log: Chronicle[dict[str, Any]] = Chronicle(1000)
+        self.scores: Chronicle[list[Any]] = Chronicle(20_000)  # see _score
+        self.truths: dict[str, Picture] = {}  # by topic
+        self._surfaces: dict[str, SurfaceTruth] = {}
+        self._frames: dict[str, Frames] = {'': Frames()}  # by namespace
+        self._began = time.monotonic()
+        self._last = 0.0
+        self._handlers: dict[str, Callable[[Source, Any, float], None]] = {
+            'row': self._on_row,
+            'map': self._on_map,
+            'scan': self._on_scan,
+            'pose': self._on_pose,
+            'path': self._on_path,
+            'tf': self._on_tf,
+            'fixed': self._on_fixed,
+            'diagnostics': self._on_diagnostics,
+            'log': self._on_log,
+            'truth': self._on_truth,
+        }
+
+    def now(self) -> float:
+        """Return s since the beginning."""
+        return time.monotonic() - self._began if self.live else self._last
+
+    def take(self, source: Source, message: Any, at: float | None = None) -> None:
+        """Take a message of ROS or of a bag, at a time or now."""
+        with self.lock:
+            self._last = max(self._last, self.now() if at is None else at)
+            try:
+                self._handlers[source.kind](source, message, self._last)
+            except (PlanError, ValueError) as error:  # not of our making: say so and go on
+                self.say(self._last, WARN, 'view', f'{source.topic}: {error}')
+            if source.kind not in ('tf', 'fixed'):
+                self.version += 1
+
+    def say(self, now: float, level: int, name: str, text: str) -> None:
+        """Add a line to the log."""
+        self.log.add(now, {'time': round(now, 1), 'level': level, 'name': name, 'text': text})
+        self.version += 1
+
+    def heard(self, robot: Robot, at: float) -> float | None:
+        """Return when a robot was last heard before a time; None if never."""
+        states = self.states.get(robot.name)
+        series: list[Series[Any]] = [robot.rows, robot.maps, *([states] if states else [])]
+        return max((entry.time for s in series if (entry := s.at(at))), default=None)
+
+    def silence(self, robot: Robot, at: float) -> float:
+        """Return for how many s a robot has been silent; 0 if that is nothing unusual."""
+        last = self.heard(robot, at)
+        states = self.states.get(robot.name)
+        limit = max(SILENT, 3 * (states.pace if states else 0.0))
+        return at - last if last is not None and at - last > limit else 0.0
+
+    def look_around(self) -> None:
+        """Note who has fallen silent or is back; to be called about once a second."""
+        with self.lock:
+            now = self.now()
+            for robot in self.robots.values():
+                silent = self.silence(robot, now) > 0
+                if silent != robot.silent:
+                    robot.silent = silent
+                    text = 'is not heard any more' if silent else 'is heard again'
+                    self.say(now, WARN if silent else INFO, robot.name, text)
+
+    def _robot(self, source: Source) -> Robot:
+        return self.robots.setdefault(source.robot, Robot(source.robot))
+
+    def _on_row(self, source: Source, message: Any, now: float) -> None:
+        robot = self._robot(source)
+        robot.name, robot.frame = message.robot, message.header.frame_id
+        pairs = zip(message.peers, message.weights, strict=True)
+        weights = {peer: round(float(weight), 4) for peer, weight in pairs}
+        robot.rows.add(now, {'step': int(message.step), 'weights': weights})
+        robot.stamped_step = _stamp(message), int(message.step)
+        self._score(robot, now)
+
+    def _on_map(self, source: Source, message: Any, now: float) -> None:
+        robot = self._robot(source)
+        occupancy = _occupancy(message)
+        robot.maps.add(now, map_picture(occupancy))
+        robot.stamped_map = _stamp(message), occupancy
+        self._score(robot, now)
+
+    def _on_truth(self, source: Source, message: Any, now: float) -> None:
+        truth = _occupancy(message)
+        self.truths[source.topic] = truth_picture(truth)
+        self._surfaces[source.topic] = surface_truth(truth)
+        for robot in self.robots.values():
+            self._score(robot, now)
+
+    def _score(self, robot: Robot, now: float) -> None:
+        """Score a map once its step and the truth are known, in the building it fits best."""
+        if not (robot.stamped_map and robot.stamped_step and self._surfaces):
+            return
+        (stamp, occupancy), (of_step, step) = robot.stamped_map, robot.stamped_step
+        if stamp != of_step or stamp == robot.scored:
+            return
+        robot.scored = stamp
+        f1, topic = max((score(occupancy, s).f1, topic) for topic, s in self._surfaces.items())
+        self.scores.add(now, [robot.namespace, step, round(f1, 6), topic, round(now, 2)])
+
+    def _on_scan(self, source: Source, message: Any, now: float) -> None:
+        robot = self._robot(source)
+        robot.waiting = message
+        self._locate(robot, now)
+
+    def _locate(self, robot: Robot, now: float) -> None:
+        """Show a scan as soon as it is known where it was taken."""
+        scan = robot.waiting
+        if scan is None or not robot.frame:
+            return
+        frames = self._frames.get(robot.namespace) or self._frames['']
+        try:
+            pose = frames.lookup(robot.frame, scan.header.frame_id, _seconds(scan))
+        except FrameError:
+            return
+        robot.waiting = None
+        self._move(robot, Place(pose, scan_points(scan)), now)
+        self.version += 1
+
+    def _on_pose(self, source: Source, message: Any, now: float) -> None:
+        robot = self._robot(source)
+        place = robot.places.at(now)
+        if place is None or not place.value.points:  # scans bring poses more often
+            self._move(robot, Place(_pose(message.pose), b''), now)
+
+    def _on_path(self, source: Source, message: Any, now: float) -> None:
+        """Take the way a robot went before it was watched."""
+        robot = self._robot(source)
+        if not robot.trail.count(math.inf):
+            for stamped in message.poses:
+                self._move(robot, Place(_pose(stamped.pose), b''), now)
+
+    def _move(self, robot: Robot, place: Place, now: float) -> None:
+        if not all(map(math.isfinite, place.pose)):
+            raise ValueError(f'pose {place.pose}, expected finite numbers')
+        robot.places.add(now, place)
+        count = robot.trail.count(math.inf)
+        last = robot.trail.part(count - 1, count) if count else []
+        here = (place.pose[0], place.pose[1])
+        if not last or math.dist(last[0], here) >= STRIDE:
+            robot.trail.add(now, here)
+
+    def _on_tf(self, source: Source, message: Any, now: float) -> None:
+        frames = self._frames.setdefault(source.robot, Frames())
+        for link in message.transforms:
+            pose = _planar(link.transform.translation, link.transform.rotation)
+            frames.add(link.header.frame_id, link.child_frame_id, _seconds(link), pose)
+        for robot in self.robots.values():
+            self._locate(robot, now)
+
+    def _on_fixed(self, source: Source, message: Any, now: float) -> None:
+        frames = self._frames.setdefault(source.robot, Frames())
+        for link in message.transforms:
+            pose = _planar(link.transform.translation, link.transform.rotation)
+            frames.set_fixed(link.header.frame_id, link.child_frame_id, pose)
+
+    def _on_diagnostics(self, source: Source, message: Any, now: float) -> None:
+        for status in message.status:
+            if 'DeLAMA' not in status.name:
+                continue
+            level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+            values = {v.key: v.value for v in status.values if not v.key.startswith(PER_PEER)}
+            series = self.states.setdefault(status.hardware_id, Series(600))
+            before = series.at(now)
+            if level and (before is None or before.value['message'] != status.message):
+                self.say(now, WARN, status.hardware_id, status.message)
+            series.add(now, {'level': level, 'message': status.message, 'values': values})
+
+    def _on_log(self, source: Source, message: Any, now: float) -> None:
+        if message.level >= INFO:
+            self.say(now, int(message.level), message.name, message.msg)
+
+
+def _occupancy(grid: Any) -> OccupancyMap:
+    cells = np.asarray(grid.data, np.int8).reshape(grid.info.height, grid.info.width)
+    return OccupancyMap(cells, grid.info.resolution, _pose(grid.info.origin))
+
+
+def _pose(pose: Any) -> Pose:
+    return _planar(pose.position, pose.orientation)
+
+
+def _planar(position: Any, rotation: Any) -> Pose:
+    yaw = yaw_of(rotation.x, rotation.y, rotation.z, rotation.w)
+    return float(position.x), float(position.y), yaw
+
+
+def _stamp(message: Any) -> tuple[int, int]:
+    return message.header.stamp.sec, message.header.stamp.nanosec
+
+
+def _seconds(message: Any) -> float:
+    return float(message.header.stamp.sec) + float(message.header.stamp.nanosec) * 1e-9
