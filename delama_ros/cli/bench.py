@@ -12,6 +12,7 @@ from delama_ros.cli.output import print_table, write_json
 PARTS = {
     'core': 'learning core: batched network against a loop, one agent step, cost against tiles',
     'mapping': "mapping: evidence of a scan, a robot's step, bytes",
+    'swarm': 'swarm over ROS 2: a step against its round trips, start, whole run, memory',
     'sim': 'simulator: exact rays per second, against a numpy march, real-time factor',
 }
 

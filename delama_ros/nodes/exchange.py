@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import serialize_message
@@ -29,6 +30,7 @@ class Exchange:
     def __init__(
         self,
         node: Node,
+        beside: Node,
         robot: str,
         options: Mapping[str, Any],
         *,
@@ -36,8 +38,11 @@ class Exchange:
         refused: Callable[[str, str], None],
         linked: Callable[[float, set[str]], None],
     ) -> None:
-        """Open the topics; `linked` is called with whom a radio lets the robot hear, and when."""
-        self._node = node
+        """Open the topics on `node`, with the names and the clock of the node `beside` it.
+
+        `linked` is called with whom a radio lets the robot hear, and when.
+        """
+        self._clock = beside.get_clock()
         self._robot = robot
         self._frame = options['map_frame']
         self._heard = heard
@@ -49,21 +54,21 @@ class Exchange:
         self.sent = 0  # bytes, serialised
         self.last = time.monotonic()  # arrival of the newest message
         self.skew: dict[str, float] = {}  # s that a neighbour's stamps are behind our clock
-        swarm = options['swarm']
-        self._duals = node.create_publisher(DualVar, f'{swarm}/dual', QOS)
-        self._params = node.create_publisher(ModelParams, f'{swarm}/params', QOS)
-        self._subscriptions = [
-            node.create_subscription(DualVar, f'{swarm}/dual', self._on_message, QOS),
-            node.create_subscription(ModelParams, f'{swarm}/params', self._on_message, QOS),
-            node.create_subscription(Links, f'{swarm}/links', self._on_links, LATCHED),
-        ]
-
-    def close(self) -> None:
-        """Close the topics."""
-        for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
-        for publisher in (self._duals, self._params):
-            self._node.destroy_publisher(publisher)
+        # Every watched event costs time with each message; the node beside shows what is wrong.
+        quiet_out = PublisherEventCallbacks(use_default_callbacks=False)
+        quiet_in = SubscriptionEventCallbacks(use_default_callbacks=False)
+        dual, params, links = (
+            beside.resolve_topic_name(f'{options["swarm"]}/{name}')
+            for name in ('dual', 'params', 'links')
+        )
+        self._duals = node.create_publisher(DualVar, dual, QOS, event_callbacks=quiet_out)
+        self._params = node.create_publisher(ModelParams, params, QOS, event_callbacks=quiet_out)
+        for kind, topic, callback, qos in (
+            (DualVar, dual, self._on_message, QOS),
+            (ModelParams, params, self._on_message, QOS),
+            (Links, links, self._on_links, LATCHED),
+        ):
+            node.create_subscription(kind, topic, callback, qos, event_callbacks=quiet_in)
 
     @property
     def known(self) -> set[str]:
@@ -76,10 +81,11 @@ class Exchange:
             out, publisher = packet_to_ros(wire), self._params
         else:
             out, publisher = dual_to_ros(wire), self._duals
-        out.header.stamp = self._node.get_clock().now().to_msg()
+        out.header.stamp = self._clock.now().to_msg()
         out.header.frame_id = self._frame
-        self.sent += len(serialize_message(out))
-        publisher.publish(out)
+        data = serialize_message(out)
+        self.sent += len(data)
+        publisher.publish(data)
 
     def _on_links(self, message: Links) -> None:
         if self._robot in message.robots:
@@ -102,7 +108,7 @@ class Exchange:
             return
         self.last = time.monotonic()
         self._known = self._known | {sender}
-        now = self._node.get_clock().now().nanoseconds * 1e-9
+        now = self._clock.now().nanoseconds * 1e-9
         self.skew[sender] = now - seconds(message.header.stamp)
         read = dual_from_ros if isinstance(message, DualVar) else packet_from_ros
         try:

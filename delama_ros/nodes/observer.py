@@ -12,7 +12,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from delama_ros.msg import Collaboration
 from delama_ros.nodes.maps import LATCHED, occupancy_from_ros
-from delama_ros.swarm.record import Record
+from delama_ros.swarm.record import Record, Rounds
 
 # What comes while a map is being scored must not be lost.
 OUTPUTS = QoSProfile(
@@ -62,4 +62,14 @@ class Observer(Node):
             values = {item.key: item.value for item in status.values}
             step = int(values['step'])
             if step > 0:  # a step has been done
-                self._record.add_bytes(status.hardware_id, step, int(values['bytes']))
+                self._record.add_step(
+                    status.hardware_id,
+                    step,
+                    int(values['bytes']),
+                    Rounds(
+                        int(values['rounds complete']),
+                        int(values['rounds incomplete']),
+                        float(values['step seconds']),
+                        float(values['computing seconds']),
+                    ),
+                )

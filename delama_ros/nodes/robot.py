@@ -24,7 +24,7 @@ from delama_ros.nodes.robot_options import OPTIONS, encoding, start_pose
 from delama_ros.nodes.robot_services import RobotServices
 from delama_ros.nodes.running import run
 from delama_ros.nodes.scan_input import ScanInput
-from delama_ros.nodes.worker import Worker
+from delama_ros.nodes.worker import Worker, small_node
 from delama_ros.swarm.driver import Driver, Report
 from delama_ros.swarm.memory_file import load_memory, save_memory
 from delama_ros.transport.port import Port, Wire
@@ -93,15 +93,22 @@ class Robot(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start listening and mapping."""
         driver = self._driver
-        self._worker = Worker(lambda: driver.wakes_at, driver.wake, self._on_failure)
-        submit = self._worker.submit
+        self._rounds = small_node(f'{self.get_name()}_rounds', self)
+        worker = self._worker = Worker(
+            self._rounds,
+            wakes_at=lambda: driver.wakes_at,
+            wake=driver.wake,
+            idle=driver.learn,
+            failed=self._on_failure,
+        )
         self._exchange = Exchange(
+            self._rounds,
             self,
             self.robot,
             self.options,
-            heard=lambda wire: submit(self._take_message, wire),
-            refused=lambda sender, reason: submit(self._refuse, sender, reason),
-            linked=lambda stamp, names: submit(driver.set_links, stamp, names),
+            heard=lambda wire: worker.do(self._take_message, wire),
+            refused=lambda sender, reason: worker.do(self._refuse, sender, reason),
+            linked=lambda stamp, names: worker.do(driver.set_links, stamp, names),
         )
         self._scans = ScanInput(
             self,
@@ -114,11 +121,12 @@ class Robot(LifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._schedule: list[Timer] = [
             self.create_timer(self.options['period'] / 4, self._on_clock),
-            self.create_timer(1.0, lambda: submit(self._diagnose), clock=steady),
+            self.create_timer(1.0, lambda: worker.submit(self._diagnose), clock=steady),
         ]
         if self._keeps_memory:
             period = self.options['memory_period']
             self._schedule.append(self.create_timer(period, self._keep_memory, clock=steady))
+        worker.start()
         self.get_logger().info(f'{self.robot}: waiting for {self.resolve_topic_name("scan")}')
         return super().on_activate(state)
 
@@ -147,7 +155,7 @@ class Robot(LifecycleNode):
         self._worker = None
         self._driver.restart()  # a step under way ends here
         self._scans.close()
-        self._exchange.close()
+        self._rounds.destroy_node()
         for timer in self._schedule:
             self.destroy_timer(timer)
         if self._keeps_memory:
@@ -164,8 +172,8 @@ class Robot(LifecycleNode):
 
     def forget(self) -> None:
         """Drop all that was learned and begin anew."""
-        self.mapper = self._driver.mapper = self._new_mapper()
-        self._driver.restart()
+        self.mapper = self._new_mapper()
+        self._driver.forget(self.mapper)
 
     def _new_mapper(self) -> Mapper:
         return default_mapper(self.robot, self.options['checkpoint'] or None)
@@ -218,7 +226,7 @@ class Robot(LifecycleNode):
             *([f'{waiting} scans wait for a transform'] if waiting > 5 else []),
             *([f'clocks differ: {", ".join(apart)}'] if apart else []),
         ]
-        report = self._report or Report(0, {}, 0, 0, 0, 0.0)
+        report = self._report or Report(0, {}, 0, 0, 0, 0.0, 0.0)
         counts = self._driver.counts
         values: dict[str, object] = {
             'step': report.step,
@@ -227,6 +235,7 @@ class Robot(LifecycleNode):
             'rounds complete': report.complete,
             'rounds incomplete': report.incomplete,
             'step seconds': report.seconds,
+            'computing seconds': report.computing,
             'steps skipped': counts.skipped_steps,
             'bytes': self._step_bytes,
             'bytes total': self._exchange.sent,

@@ -34,7 +34,8 @@ class Report:
     neighbours: int  # that were expected
     complete: int  # rounds in which all answered
     incomplete: int  # rounds closed by the deadline
-    seconds: float  # of wall time from the first message to the end
+    seconds: float  # of wall time from its beginning to its end
+    computing: float  # of these, s of this thread's processor time
 
 
 @dataclass
@@ -66,6 +67,7 @@ class Driver:
         """Create; period in s of the common clock, deadline in s of `wall`, 0 steps: no end."""
         self.mapper = mapper
         self._port = port
+        self._scans: list[tuple[Scan, Pose, npt.ArrayLike | None]] = []  # not learned from yet
         # Who can be heard since when, if somebody knows; otherwise whoever was heard.
         self._links: deque[tuple[float, set[str]]] = deque(maxlen=100)
         self.counts = Counts()
@@ -80,7 +82,7 @@ class Driver:
         self._heard_now: set[str] = set()
         self._present: set[str] = set()  # robots with our model that have ever been heard
         self._silent: Counter[str] = Counter()  # steps in a row
-        self._began = 0.0
+        self._began = self._computed = 0.0
         self._rounds = (0, 0)
         self._wakes_at: float | None = None
 
@@ -97,15 +99,23 @@ class Driver:
     def add_scan(
         self, stamp: float, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None
     ) -> None:
-        """Learn from a scan; one beyond the end of a step begins it, as no earlier one can follow.
+        """Take a scan; one beyond the end of a step begins it, as no earlier one can follow.
 
         Step t takes the scans with stamps up to t · period. One that comes late goes to the next.
         """
         if self._over:
             return
         self._begin(int(stamp / self._period - 1e-9))
-        self.mapper.add_scan(scan, pose, peers)
+        self._scans.append((scan, pose, peers))
         self.counts.scans += 1
+
+    def learn(self) -> None:
+        """Learn from the scans taken, unless a step is under way: neighbours would have to wait."""
+        if self._scans and self._wakes_at is None:
+            for scan, pose, peers in self._scans:
+                self.mapper.add_scan(scan, pose, peers)
+            self._scans.clear()
+            self.mapper.learn()
 
     def set_links(self, stamp: float, names: set[str]) -> None:
         """Let these neighbours be in reach from `stamp` on; steps use what held at their end."""
@@ -153,6 +163,12 @@ class Driver:
         self._port = self._port.fresh()
         self.mapper.agent.rewind()
 
+    def forget(self, mapper: Mapper) -> None:
+        """Go on with this mapper, which knows nothing yet."""
+        self.mapper = mapper
+        self._scans.clear()
+        self.restart()
+
     @property
     def _over(self) -> bool:
         """Whether all steps that were asked for have begun."""
@@ -165,6 +181,7 @@ class Driver:
             while self._wakes_at is not None:
                 self._advance()
         self.counts.skipped_steps += due - self._step - 1 if self._step else 0
+        self.learn()
         self._step = due
         self.counts.steps += 1
         reach = self._in_reach(due * self._period)
@@ -172,7 +189,7 @@ class Driver:
         self._heard_now = set()
         agent = self.mapper.agent
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
-        self._began = self._wall()
+        self._began, self._computed = self._wall(), time.thread_time()
         self._wakes_at = self._began + self._deadline
         self._port.meet(frozenset(self._neighbours))
         for message in self.mapper.begin(due, self._neighbours):
@@ -212,5 +229,6 @@ class Driver:
                 complete=agent.complete_rounds - complete,
                 incomplete=agent.incomplete_rounds - incomplete,
                 seconds=self._wall() - self._began,
+                computing=time.thread_time() - self._computed,
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -11,7 +12,7 @@ from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.swarm.description import Swarm
 from delama_ros.swarm.options import SIMULATOR
-from delama_ros.swarm.record import Record
+from delama_ros.swarm.record import Record, Rounds
 from delama_ros.swarm.world import make_world
 from delama_ros.transport.local import LocalTransport
 from delama_ros.transport.port import Encoding
@@ -39,12 +40,21 @@ def run_local(swarm: Swarm, on_step: Callable[[Record, int], None], record: Reco
         _scan(world, round(step * swarm.period * NANO), mappers, origins)
         for mapper in mappers.values():
             mapper.learn()
+        before = {name: _rounds(mapper) for name, mapper in mappers.items()}
+        began = time.perf_counter()
         traffic = transport.run_step(step, _links(world))
+        seconds = time.perf_counter() - began  # all robots, one after the other
         for name, mapper in mappers.items():
-            record.add_bytes(name, step, traffic.bytes[name])
+            complete, incomplete = np.subtract(_rounds(mapper), before[name]).tolist()
+            rounds = Rounds(complete, incomplete, seconds, seconds / len(mappers))
+            record.add_step(name, step, traffic.bytes[name], rounds)
             record.add_weights(name, step, dict(mapper.agent.weights))
             record.add_map(name, step, mapper.occupancy())
         on_step(record, step)
+
+
+def _rounds(mapper: Mapper) -> tuple[int, int]:
+    return mapper.agent.complete_rounds, mapper.agent.incomplete_rounds
 
 
 def _scan(world: World, end: int, mappers: Mapping[str, Mapper], origins: np.ndarray) -> None:

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Container
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -78,6 +79,19 @@ class Processes:
                 log = (self._folder / 'log' / f'{name}.log').read_text(errors='replace')
                 return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
         return None
+
+    def memory(self, apart_from: Container[str] = ()) -> int:
+        """Return bytes that all processes take, what they share counted once; 0 if unknown."""
+        total = 0
+        for name, process in self._running.items():
+            if name in apart_from:
+                continue
+            try:
+                lines = Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
+            except OSError:  # it has just ended, or this is no Linux
+                continue
+            total += sum(1024 * int(line.split()[1]) for line in lines if line.startswith('Pss:'))
+        return total
 
     def kill(self, name: str) -> None:
         """End a process at once, as a crash or an empty battery would."""

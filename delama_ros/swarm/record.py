@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -15,9 +15,19 @@ from delama_ros.mapping.score import score
 from delama_sim.grid import Floats, OccupancyMap
 from delama_sim.truth import surface_truth
 
+MOST_COLUMNS = 8  # robots that have a column of their own in the table
 MARGIN = 1.0  # m around the building in pictures
 # Colours that stay apart for colour-blind eyes.
 UNKNOWN_COLOUR, FREE_COLOUR, WALL_COLOUR = (206, 212, 218), (255, 255, 255), (33, 37, 41)
+
+
+class Rounds(NamedTuple):
+    """How a robot's step went."""
+
+    complete: int  # rounds in which all answered
+    incomplete: int  # rounds closed by the deadline
+    seconds: float  # of wall time
+    computing: float  # s of its own processor time
 
 
 @dataclass
@@ -31,6 +41,8 @@ class Record:
     f1: dict[int, dict[str, float]] = field(default_factory=dict)  # step → robot → 0 .. 1
     bytes: dict[int, dict[str, int]] = field(default_factory=dict)
     weights: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
+    rounds: dict[int, dict[str, Rounds]] = field(default_factory=dict)
+    memory: int = 0  # bytes that all processes of the run took at most
 
     def set_truth(self, truth: OccupancyMap) -> None:
         """Take the map that all others are scored against from now on."""
@@ -42,9 +54,10 @@ class Record:
         if self.truth is not None:
             self.f1.setdefault(step, {})[robot] = score(occupancy, self._surfaces).f1
 
-    def add_bytes(self, robot: str, step: int, sent: int) -> None:
-        """Take how many bytes a robot sent in a step."""
+    def add_step(self, robot: str, step: int, sent: int, rounds: Rounds) -> None:
+        """Take how many bytes a robot sent in a step, and how its rounds went."""
         self.bytes.setdefault(step, {})[robot] = sent
+        self.rounds.setdefault(step, {})[robot] = rounds
 
     def add_weights(self, robot: str, step: int, weights: dict[str, float]) -> None:
         """Take a robot's row of the collaboration graph."""
@@ -59,17 +72,29 @@ class Record:
         )
 
     def header(self) -> list[str]:
-        """Columns of the table."""
-        return ['step', *self.robots, 'mean F1', 'KB/robot', 'peers']
+        """Columns of the table; of many robots only the worst and the best."""
+        shown = ['worst', 'best'] if len(self.robots) > MOST_COLUMNS else self.robots
+        return ['step', *shown, 'mean F1', 'KB/robot', 'peers', 'rounds', 'ms/step']
 
     def row(self, step: int) -> list[str]:
         """One step of the table; F1 in per cent, a dash for what is missing."""
         f1, sent = self.f1.get(step, {}), self.bytes.get(step, {})
-        cells = [f'{100 * f1[r]:.1f}' if r in f1 else '-' for r in self.robots]
-        mean = f'{100 * float(np.mean(list(f1.values()))):.1f}' if f1 else '-'
-        kilobytes = f'{float(np.mean(list(sent.values()))) / 1000:.2f}' if sent else '-'
+        each = [f1.get(robot) for robot in self.robots]
+        if len(self.robots) > MOST_COLUMNS:
+            each = [min(f1.values()), max(f1.values())] if f1 else [None, None]
         peers = [len(w) for w in self.weights.get(step, {}).values()]
-        return [str(step), *cells, mean, kilobytes, f'{np.mean(peers):.1f}' if peers else '-']
+        rounds = self.rounds.get(step, {}).values()
+        complete = sum(r.complete for r in rounds)
+        total = complete + sum(r.incomplete for r in rounds)
+        return [
+            str(step),
+            *(_number(value, 100, '.1f') for value in each),
+            _number(_mean(f1), 100, '.1f'),
+            _number(_mean(sent), 1e-3, '.2f'),
+            f'{np.mean(peers):.1f}' if peers else '-',
+            f'{complete}/{total}' if total else '-',
+            f'{1e3 * np.median([r.seconds for r in rounds]):.0f}' if rounds else '-',
+        ]
 
     def table(self) -> str:
         """All steps."""
@@ -84,6 +109,7 @@ class Record:
                 'delama': {
                     'f1': [_mean(self.f1.get(t, {})) for t in steps],
                     'bytes': [_mean(self.bytes.get(t, {})) for t in steps],
+                    'seconds': [_mean(_seconds(self.rounds.get(t, {}))) for t in steps],
                 }
             },
             'steps': steps,
@@ -92,6 +118,7 @@ class Record:
                     'f1': [self.f1.get(t, {}).get(r) for t in steps],
                     'bytes': [self.bytes.get(t, {}).get(r) for t in steps],
                     'weights': [self.weights.get(t, {}).get(r) for t in steps],
+                    'rounds': [_listed(self.rounds.get(t, {}).get(r)) for t in steps],
                 }
                 for r in self.robots
             },
@@ -150,6 +177,18 @@ def shade(values: Any) -> Any:
     colours = (1 - share) * np.array(FREE_COLOUR) + share * np.array(WALL_COLOUR)
     colours[values < 0] = UNKNOWN_COLOUR
     return colours.astype(np.uint8)
+
+
+def _number(value: float | None, factor: float, form: str) -> str:
+    return '-' if value is None else format(factor * value, form)
+
+
+def _seconds(rounds: dict[str, Rounds]) -> dict[str, float]:
+    return {robot: r.seconds for robot, r in rounds.items()}
+
+
+def _listed(rounds: Rounds | None) -> list[int] | None:
+    return None if rounds is None else [rounds.complete, rounds.incomplete]
 
 
 def _mean(values: dict[str, Any]) -> float | None:

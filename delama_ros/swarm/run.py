@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
@@ -31,10 +32,12 @@ def run_swarm(
     record: Record,
     *,
     bag: bool = False,
+    beside: Mapping[str, tuple[str, dict[str, Any]]] | None = None,
 ) -> None:
     """Run all steps, filling in `record`; on_step is called when all robots have done a step.
 
-    With `bag`, everything that is said is recorded as a rosbag2 in the folder.
+    With `bag`, everything that is said is recorded as a rosbag2 in the folder. Nodes `beside` the
+    swarm, by name as module and parameters, are started after the first step.
 
     A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own.
     """
@@ -63,7 +66,7 @@ def run_swarm(
             node = Observer(record, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
-            _watch(swarm, executor, processes, on_step, record)
+            _watch(swarm, executor, processes, on_step, record, beside or {})
             node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
@@ -78,6 +81,7 @@ def _watch(
     processes: Processes,
     on_step: Callable[[Record, int], None],
     record: Record,
+    beside: Mapping[str, tuple[str, dict[str, Any]]],
 ) -> None:
     shown = 0
     patience = STEP_LIMIT + 5 * swarm.period / swarm.simulator.get('speed', 1.0)
@@ -87,6 +91,10 @@ def _watch(
         while shown < min(record.done(), swarm.steps):
             shown += 1
             on_step(record, shown)
+            record.memory = max(record.memory, processes.memory(apart_from=beside))
+            if shown == 1:
+                for name, (module, parameters) in beside.items():
+                    processes.start(name, module, '/', parameters)
             limit = time.monotonic() + patience
         failure = processes.failed()
         if failure:

@@ -29,7 +29,7 @@ from delama_ros.nodes.frames import Frames
 from delama_ros.nodes.maps import LATCHED, yaw_of
 from delama_ros.nodes.replay import OPTIONS
 
-PATIENCE = 30.0  # s
+PATIENCE = 120.0  # s
 NAMES = ['ada', 'bob']
 
 

@@ -53,7 +53,7 @@ class LiveSwarm:
         parameters = {**self.swarm.robot_parameters(name), **changes}
         self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters)
 
-    def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    def until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
         """Wait for something to become true."""
         end = time.monotonic() + seconds
         while not condition():

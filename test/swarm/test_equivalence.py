@@ -25,7 +25,7 @@ def run(folder: Path, transport: str, description: dict[str, object]) -> dict[st
             *('--transport', transport, '--out', str(out)),
         ],
         check=True,
-        timeout=120,
+        timeout=300,
         stdout=subprocess.DEVNULL,
     )
     figures: dict[str, object] = json.loads((out / 'figures.json').read_text())
