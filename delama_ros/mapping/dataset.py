@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.mapping.evidence import KINDS, Keys, Marks, Scan, scan_evidence
-from delama_sim.grid import Bools, Floats, OccupancyMap
+from delama_sim.grid import Bools, Floats, OccupancyMap, Pose
 from delama_sim.plans import find, load
 from delama_sim.protocol import MappingRun, mapping_run, prepare
 from delama_sim.truth import surface_truth
@@ -64,26 +64,32 @@ def noisy_poses(run: MappingRun, noise: float, seed: int) -> Floats:
     return noisy
 
 
-def record(run: MappingRun, poses: Floats, shift: tuple[float, float] = (0.0, 0.0)) -> Episode:
-    """Cut a run into tiles, with the plan shifted by a whole number of cells in the frame.
+def in_frame(poses: Floats, frame: Pose) -> Floats:
+    """Return poses (..., 3) as seen in another frame; frame is where the old origin is in it."""
+    x, y, turn = frame
+    cos, sin = math.cos(turn), math.sin(turn)
+    moved: Floats = poses @ np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
+    return moved + np.array([x, y, turn])
 
-    poses: (T, N, 3), where the robots believe their LiDARs to be.
+
+def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Episode:
+    """Cut a run into tiles of a frame in which the plan's origin has this pose.
+
+    poses: (T, N, 3), where the robots believe their LiDARs to be, in the plan's own frame.
     """
     steps, robots = run.poses.shape[:2]
+    poses = in_frame(poses, frame)
     parts = []
     for t in range(steps):
         for i in range(robots):
-            x, y, yaw = poses[t, i]
+            x, y, yaw = poses[t, i].tolist()
             keys, marks = scan_evidence(
-                scan_of(run, t, i),
-                (float(x) + shift[0], float(y) + shift[1], float(yaw)),
-                resolution=RESOLUTION,
-                tile_cells=CELLS,
+                scan_of(run, t, i), (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS
             )
             parts.append((t, i, keys, marks))
     keys, tile = np.unique(np.concatenate([p[2] for p in parts]), axis=0, return_inverse=True)
     sizes = [len(p[2]) for p in parts]
-    truth, missed = _truth_on_tiles(run.map, keys, shift)
+    truth, missed = _truth_on_tiles(run.map, keys, frame)
     return Episode(
         keys,
         np.repeat([p[0] for p in parts], sizes),
@@ -96,30 +102,30 @@ def record(run: MappingRun, poses: Floats, shift: tuple[float, float] = (0.0, 0.
     )
 
 
-def _truth_on_tiles(
-    occupancy: OccupancyMap, keys: Keys, shift: tuple[float, float]
-) -> tuple[Bools, int]:
+def _truth_on_tiles(occupancy: OccupancyMap, keys: Keys, frame: Pose) -> tuple[Bools, int]:
     truth = surface_truth(occupancy, RESOLUTION)
-    frame = OccupancyMap(truth.occupied.astype(np.int8), truth.resolution, truth.origin)
+    grid = OccupancyMap(truth.occupied.astype(np.int8), truth.resolution, truth.origin)
     inside = (np.arange(CELLS) + 0.5) * RESOLUTION
-    corners = keys * (CELLS * RESOLUTION) - np.array(shift)  # (n, 2)
-    x = (corners[:, 0, None] + inside)[:, None, :]  # (n, 1, S)
-    y = (corners[:, 1, None] + inside)[:, :, None]
-    values = frame.value_at(np.stack(np.broadcast_arrays(x, y), -1)) == 1
-    return values, int(truth.occupied.sum() - values.sum())
+    corners = keys * (CELLS * RESOLUTION)  # (n, 2)
+    x = (corners[:, 0, None] + inside)[:, None, :] - frame[0]  # (n, 1, S)
+    y = (corners[:, 1, None] + inside)[:, :, None] - frame[1]
+    cos, sin = math.cos(frame[2]), math.sin(frame[2])
+    values = grid.value_at(np.stack([cos * x + sin * y, cos * y - sin * x], -1)) == 1
+    return values, max(0, int(truth.occupied.sum() - values.sum()))
 
 
-def episode(spec: str, seed: int, *, shifted: bool = False, noise: float = 0.0) -> Episode:
+def episode(
+    spec: str, seed: int, *, shifted: bool = False, turn: float = 0.0, noise: float = 0.0
+) -> Episode:
     """Run the protocol on a plan and record it.
 
-    shifted: at a random place among the tiles; noise: standard deviation of positions in m.
+    shifted: at a random place among the tiles; turn: rad of the plan against the frame; noise:
+    standard deviation of positions in m.
     """
     run = mapping_run(prepare(load(spec), seed), seed)
-    poses = noisy_poses(run, noise, seed)
-    if not shifted:
-        return record(run, poses)
-    cells = np.random.default_rng([seed, 0x5817]).integers(0, CELLS, 2)
-    return record(run, poses, (float(cells[0]) * RESOLUTION, float(cells[1]) * RESOLUTION))
+    cells = np.random.default_rng([seed, 0x5817]).integers(0, CELLS, 2) if shifted else (0, 0)
+    frame = (float(cells[0]) * RESOLUTION, float(cells[1]) * RESOLUTION, turn)
+    return record(run, noisy_poses(run, noise, seed), frame)
 
 
 def plan_specs(text: str) -> list[str]:

@@ -45,6 +45,7 @@ class Config:
     cross_entropy: float = 0.1  # its share in the loss
     noisy: float = 0.25  # share of plans with pose errors
     noise: float = 0.06  # m, their largest standard deviation
+    turned: float = 0.4  # share of plans that lie at some angle in the frame
     check_every: int = 50  # iterations; five times as often while unrolled
     patience: int = 4  # checks without progress after which a stage ends
     jobs: int = 2  # processes that draw plans and scan them
@@ -82,13 +83,14 @@ def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
         specs = split(specs)[0]  # the rest of a folder is for tests
     for number, spec in enumerate(specs):
         noise = rng.uniform(0, config.noise) if noisy and rng.random() < config.noisy else 0.0
-        tasks.append((spec, number, noise))
+        turn = rng.uniform(0, math.tau) if rng.random() < config.turned else 0.0
+        tasks.append((spec, number, turn, noise))
     with Pool(config.jobs) as pool:
         return pool.starmap(_episode, tasks, chunksize=4)
 
 
-def _episode(spec: str, number: int, noise: float) -> Episode:
-    return episode(spec, number, shifted=True, noise=noise)
+def _episode(spec: str, number: int, turn: float, noise: float) -> Episode:
+    return episode(spec, number, shifted=True, turn=turn, noise=noise)
 
 
 class Trainer:
