@@ -6,7 +6,6 @@ import argparse
 import shlex
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +63,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         training = episodes(config, config.plans, noisy=True)
         validation = episodes(config, config.validation, noisy=False)
-        settings = replace(SETTINGS, update_rounds=config.rounds)
-        trainer = Trainer(config, settings, training, validation)
+        trainer = Trainer(config, SETTINGS, training, validation)
         print(
             f'{len(training)} plans to train on, {len(validation)} to validate on, '
             f'{time.monotonic() - began:.0f} s'

@@ -7,7 +7,7 @@ by binary search. A model that is one block has the key (0, 0).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,14 @@ from numpy.typing import NDArray
 Codes: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 Keys: TypeAlias = NDArray[np.int32]
+
+
+class Shape(NamedTuple):
+    """Numbers of a block: K features times C outputs, and P parts whose evidence is told."""
+
+    features: int
+    outputs: int
+    parts: int = 0
 
 
 def encode(keys: Keys) -> Codes:
@@ -69,6 +77,24 @@ class Blocks:
         out = np.zeros((len(codes), *self.values.shape[1:]))
         out[places(codes, self.codes)] = self.values
         return out
+
+
+@dataclass(frozen=True)
+class Model:
+    """What an agent tells of itself: θ in blocks, and how much data stands behind it."""
+
+    theta: Blocks  # values (n, K, C)
+    evidence: Blocks  # of the same blocks, values (n, P)
+
+    @classmethod
+    def empty(cls, shape: Shape) -> Model:
+        """Return a model that knows nothing."""
+        return cls(Blocks.empty(*shape[:2]), Blocks.empty(shape.parts))
+
+    @property
+    def codes(self) -> Codes:
+        """The blocks it speaks of."""
+        return self.theta.codes
 
 
 def union(*sets: Codes) -> Codes:

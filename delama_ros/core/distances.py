@@ -13,7 +13,7 @@ from delama_ros.core.backend import Array, xp
 
 
 class Distance(Protocol):
-    """One distance; shapes A (..., n, K, K), θ (..., n, K, C), peers (..., P, n, K, C)."""
+    """One distance; shapes A (..., n, K, K), θ (..., n, K, C), peers (..., M, n, K, C)."""
 
     @property
     def two_sided(self) -> bool:
@@ -21,9 +21,9 @@ class Distance(Protocol):
         ...
 
     def one_side(
-        self, A: Array, theta: Array, peers: Array, known: Array, peers_known: Array
+        self, A: Array, theta: Array, peers: Array, evidence: Array, peers_evidence: Array
     ) -> Array:
-        """Return this side's distance to each peer (..., P); known (..., n): has own data."""
+        """Return this side's distance to each of M peers; evidence (..., n, P), (..., M, n, P)."""
         ...
 
     def combine(self, mine: Array, theirs: Array) -> Array:
@@ -37,7 +37,7 @@ class Paper:
     two_sided = False
 
     def one_side(
-        self, A: Array, theta: Array, peers: Array, known: Array, peers_known: Array
+        self, A: Array, theta: Array, peers: Array, evidence: Array, peers_evidence: Array
     ) -> Array:
         """Return ‖θ_i − θ_j‖² for each peer j."""
         return ((theta[..., None, :, :, :] - peers) ** 2).sum((-1, -2, -3))
@@ -53,11 +53,11 @@ class MinA:
     two_sided = True
 
     def one_side(
-        self, A: Array, theta: Array, peers: Array, known: Array, peers_known: Array
+        self, A: Array, theta: Array, peers: Array, evidence: Array, peers_evidence: Array
     ) -> Array:
         """Return (θ_i − θ_j)ᵀ A_i (θ_i − θ_j) for each peer j."""
-        difference = xp(A).moveaxis(theta[..., None, :, :, :] - peers, -4, -1)  # (..., n, K, C, P)
-        columns = difference.reshape(*difference.shape[:-2], -1)  # (..., n, K, C·P)
+        difference = xp(A).moveaxis(theta[..., None, :, :, :] - peers, -4, -1)  # (..., n, K, C, M)
+        columns = difference.reshape(*difference.shape[:-2], -1)  # (..., n, K, C·M)
         product = (A @ columns).reshape(difference.shape)
         return (difference * product).sum((-2, -3, -4))
 
@@ -68,30 +68,31 @@ class MinA:
 
 @dataclass(frozen=True)
 class Overlap:
-    """1 − soft IoU of the occupancy over blocks both know; beyond the gate the edge is left out.
+    """1 − soft IoU of the occupancy over parts both have looked at; beyond the gate no edge.
 
     Partial maps of one place differ in what they cover, not in what they say where both look.
-    Robots that share too few blocks to tell get distance 0: nothing speaks against the peer.
+    Robots that share too little wall to tell get distance 0: nothing speaks against the peer.
     """
 
-    table: Array  # (cells, K): value of each feature in each cell of a block
-    bias: float = 0.0  # logit of a cell where θ says nothing
-    gate: float = 0.75
-    min_blocks: int = 2
+    table: Array  # (P, K): mean value of each feature in each part of a block
+    bias: float = 0.0  # logit where θ says nothing
+    gate: float = 0.65
+    least: float = 10.0  # parts of wall that one of the two must see where both have looked
+    looked: float = 0.0  # evidence above which a part counts as looked at
 
     two_sided = False
 
     def one_side(
-        self, A: Array, theta: Array, peers: Array, known: Array, peers_known: Array
+        self, A: Array, theta: Array, peers: Array, evidence: Array, peers_evidence: Array
     ) -> Array:
-        """Return 1 − Σ min(p_i, p_j) / Σ max(p_i, p_j) over shared blocks, for each peer j."""
+        """Return 1 − Σ min(p_i, p_j) / Σ max(p_i, p_j) over shared parts, for each peer j."""
         lib = xp(theta)
-        both = known[..., None, :] & peers_known  # (..., P, n)
-        mine = self._occupancy(theta)[..., None, :, :]  # (..., 1, n, cells)
-        theirs = self._occupancy(peers)  # (..., P, n, cells)
-        shared = (lib.minimum(mine, theirs).sum(-1) * both).sum(-1)
-        either = (lib.maximum(mine, theirs).sum(-1) * both).sum(-1)
-        enough = both.sum(-1) >= self.min_blocks
+        both = (evidence[..., None, :, :] > self.looked) & (peers_evidence > self.looked)
+        mine = self._occupancy(theta)[..., None, :, :]  # (..., 1, n, P)
+        theirs = self._occupancy(peers)  # (..., M, n, P)
+        shared = (lib.minimum(mine, theirs) * both).sum((-1, -2))
+        either = (lib.maximum(mine, theirs) * both).sum((-1, -2))
+        enough = either >= self.least
         d = 1 - shared / lib.where(enough, either, 1 + 0 * either)
         d = lib.where(enough, d, 0 * d)
         return lib.where(d > self.gate, float('inf') + 0 * d, d)
@@ -113,14 +114,23 @@ def by_name(name: str) -> Distance:
     return known[name]
 
 
-def pairwise(distance: Distance, A: Array, theta: Array) -> Array:
-    """Return all d_ij (..., N, N) for A (..., N, n, K, K) and θ (..., N, n, K, C)."""
+def pairwise(distance: Distance, A: Array, theta: Array, evidence: Array | None = None) -> Array:
+    """Return all d_ij (..., N, N) for A (..., N, n, K, K), θ (..., N, n, K, C).
+
+    evidence: (..., N, n, P), for distances that ask for it.
+    """
     lib = xp(theta)
-    known = lib.einsum('...kk->...', A) > 0  # (..., N, n)
     agents = theta.shape[-4]
-    peers = lib.broadcast_to(
-        theta[..., None, :, :, :, :], (*theta.shape[:-4], agents, *theta.shape[-4:])
-    )
-    peers_known = lib.broadcast_to(known[..., None, :, :], peers.shape[:-2])
-    mine = distance.one_side(A, theta, peers, known, peers_known)
+    if evidence is None:
+        evidence = theta[..., :0, 0]
+    batch = len(theta.shape) - 4
+
+    def to_each(values: Array) -> Array:
+        """Show every agent all agents' values: (..., N, N, n, ...)."""
+        alike = values.reshape(*values.shape[:batch], 1, *values.shape[batch:])
+        shape = (*values.shape[:batch], agents, *values.shape[batch:])
+        return lib.broadcast_to(alike, shape)
+
+    peers, peers_evidence = to_each(theta), to_each(evidence)
+    mine = distance.one_side(A, theta, peers, evidence, peers_evidence)
     return distance.combine(mine, lib.swapaxes(mine, -1, -2))

@@ -29,13 +29,15 @@ def infer(d: Array, mask: Array, settings: Settings) -> tuple[Array, Array]:
     lib = xp(d)
     agents = d.shape[-1]
     valid = mask & (eye_like(d, agents) == 0)
-    d, edge = with_null_edge(*finite_edges(d, valid), settings.null_edge)
+    d, edge = finite_edges(d, valid)
+    degree = edge.sum(-1) + 0 * d[..., 0]
+    d, edge = with_null_edge(d, edge, settings.null_edge)
     # Who shares a budget with whom: (..., N, N), the row itself or its connected component.
     group = components(valid, d) if settings.budget == 'global' else eye_like(d, agents)
-    m = group.sum(-1)
+    m = degree if settings.budget == 'edge' else group.sum(-1)
     if settings.newton:
         z = _newton_rounds(d, edge, group, m, settings)
-    elif settings.budget == 'row':
+    elif settings.budget != 'global':
         z = root(d, edge, m, settings)
     else:
         shared = (group[..., None] > 0) & edge[..., None, :, :]  # (..., N, N, E)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Protocol, TypeAlias
 
+from delama_ros.core.blocks import Shape
 from delama_ros.core.messages import LAST_HOP, Dual, Message, Params, Phase, fault
 from delama_ros.core.settings import Settings
 
@@ -37,7 +38,7 @@ class Inbox:
     """
 
     def __init__(
-        self, name: str, fingerprint: int, shape: tuple[int, int], settings: Settings
+        self, name: str, fingerprint: int, shape: Shape, settings: Settings
     ) -> None:
         self._name = name
         self._fingerprint = fingerprint

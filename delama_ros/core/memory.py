@@ -29,17 +29,24 @@ def remember(
 
     A and b are changed where they are: a map is large, and few of its blocks are touched in a step.
     """
-    t = memory.t + 1
-    keep, gain = 1.0, 1.0
-    if settings.accumulate == 'mean':
-        keep, gain = (t - 1) / t, 1 / t
-    elif settings.accumulate == 'forget':
-        keep = settings.forget
+    keep, gain = fading(memory.t + 1, settings)
     for kept, new in ((memory.A, H), (memory.b, r)):
-        if keep != 1:
-            kept *= keep
-        kept[at] += new if gain == 1 else gain * new
-    return Memory(memory.A, memory.b, t)
+        add(kept, new, keep, gain, at)
+    return Memory(memory.A, memory.b, memory.t + 1)
+
+
+def fading(t: int, settings: Settings) -> tuple[float, float]:
+    """Return the factors of what is kept and of what is new in step t."""
+    if settings.accumulate == 'mean':
+        return (t - 1) / t, 1 / t
+    return (settings.forget if settings.accumulate == 'forget' else 1.0), 1.0
+
+
+def add(kept: Array, new: Array, keep: float, gain: float, at: Any = slice(None)) -> None:
+    """Let `kept` fade and add what is new of the blocks `at`, in place."""
+    if keep != 1:
+        kept *= keep
+    kept[at] += new if gain == 1 else gain * new
 
 
 def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:

@@ -9,7 +9,16 @@ from typing import TypeAlias
 
 import numpy as np
 
-from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, encode, increasing
+from delama_ros.core.blocks import (
+    Blocks,
+    Codes,
+    Floats,
+    Keys,
+    Model,
+    Shape,
+    encode,
+    increasing,
+)
 from delama_ros.core.settings import Settings
 
 
@@ -34,7 +43,7 @@ MAX_DUAL = 1e100
 
 @dataclass(frozen=True)
 class Params:
-    """Blocks of θ of one agent, in phase LOCAL or UPDATE; keys are unique, values finite."""
+    """A model of one agent, in phase LOCAL or UPDATE; keys are unique, numbers finite."""
 
     robot: str
     step: int
@@ -43,6 +52,7 @@ class Params:
     fingerprint: int
     keys: Keys  # (n, 2)
     values: Floats  # (n, K, C)
+    evidence: Floats  # (n, P), not negative
 
     @cached_property
     def codes(self) -> Codes:
@@ -50,9 +60,11 @@ class Params:
         return encode(self.keys)
 
     @property
-    def blocks(self) -> Blocks:
-        """The blocks of θ, sorted."""
-        return Blocks.sorted(self.codes, self.values)
+    def model(self) -> Model:
+        """The model, its blocks sorted."""
+        return Model(
+            Blocks.sorted(self.codes, self.values), Blocks.sorted(self.codes, self.evidence)
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Dual:
 Message: TypeAlias = Params | Dual
 
 
-def fault(message: Message, shape: tuple[int, int], settings: Settings) -> str | None:
+def fault(message: Message, shape: Shape, settings: Settings) -> str | None:
     """Return what is wrong with a message's form or numbers, or None; never raises."""
     numbers = (message.step, message.phase, message.round)
     if not isinstance(message.robot, str) or not all(isinstance(n, int) for n in numbers):
@@ -91,7 +103,7 @@ def fault(message: Message, shape: tuple[int, int], settings: Settings) -> str |
         return f'malformed: {error}'
 
 
-def _params_fault(message: Params, shape: tuple[int, int], settings: Settings) -> str | None:
+def _params_fault(message: Params, shape: Shape, settings: Settings) -> str | None:
     if message.phase not in (Phase.LOCAL, Phase.UPDATE):
         return f'unknown phase: {message.phase} for parameters'
     if not 0 <= message.round < settings.update_rounds:
@@ -99,15 +111,22 @@ def _params_fault(message: Params, shape: tuple[int, int], settings: Settings) -
     count = len(message.keys)
     if message.keys.shape != (count, 2) or message.keys.dtype.kind != 'i':
         return f'wrong shape: keys {message.keys.shape} {message.keys.dtype}, expected (n, 2) int'
-    if message.values.shape != (count, *shape):
-        return f'wrong shape: values {message.values.shape}, expected {(count, *shape)}'
+    for name, numbers, wanted in (
+        ('values', message.values, (count, *shape[:2])),
+        ('evidence', message.evidence, (count, shape.parts)),
+    ):
+        if numbers.shape != wanted:
+            return f'wrong shape: {name} {numbers.shape}, expected {wanted}'
     if count > settings.max_entries:
         return f'too large: {count} blocks, expected at most {settings.max_entries}'
-    largest = np.abs(message.values).max() if count else 0.0  # NaN if there is one
+    peaks = [np.abs(part).max(initial=0.0) for part in (message.values, message.evidence)]
+    largest = np.max(peaks)  # NaN if there is one
     if not np.isfinite(largest):
-        return 'not finite: values hold NaN or infinity'
+        return 'not finite: values or evidence hold NaN or infinity'
     if largest > settings.max_value:
         return f'absurd value: {largest:g}, expected at most {settings.max_value:g}'
+    if message.evidence.min(initial=0.0) < 0:
+        return f'absurd value: evidence {message.evidence.min():g}, expected 0 or more'
     if not increasing(message.codes) and len(np.unique(message.codes)) != count:
         return 'repeated key: blocks must be unique'
     return None

@@ -33,18 +33,29 @@ class Relation:
     """Algorithm 3 for one agent and step: `open`, then `close` each round until `finished`."""
 
     def __init__(
-        self, name: str, sides: Mapping[str, float], distance: Distance, settings: Settings
+        self,
+        name: str,
+        sides: Mapping[str, float],
+        distance: Distance,
+        settings: Settings,
+        absent: frozenset[str] = frozenset(),
     ) -> None:
-        """Start from this side's distance to each neighbour heard."""
+        """Start from this side's distance to each neighbour heard.
+
+        absent: robots no longer heard whose models are still in use; named with weight 0.
+        """
         self.finished = False
         self.weights: dict[str, float] = {}  # own row of W
         self.z = 0.0
+        # Whose models each neighbour uses, itself included, as far as it said.
+        self.circles: dict[str, frozenset[str]] = {}
         self.stage: Stage = (Phase.DISTANCE, 0, 0)
         self.expected = frozenset(sides)  # who has to answer in this stage
         self._name = name
         self._sides = sides
         self._distance = distance
         self._settings = settings
+        self._absent = absent
         self._edges: list[str] = []
         self._d = np.zeros(0)  # distances of the edges, the null edge last
         self._flood = Flood(name, np.zeros((0, 2)))
@@ -68,9 +79,10 @@ class Relation:
             })
         if self.stage[0] == Phase.WEIGHT:
             theirs = self._said_of_me(heard)
-            # A row spends 1 at most: whatever a peer says, the weight stays bounded.
+            self.circles = {r: frozenset(m.names) | {r} for r, m in heard.items()}
+            # A row spends its budget at most: whatever a peer says, the weight stays bounded.
             return self._finish({
-                robot: (mine + min(1.0, theirs.get(robot, mine))) / 2
+                robot: (mine + min(self._budget, theirs.get(robot, mine))) / 2
                 for robot, mine in self._own_row().items()
             })
         return self._close_hop(heard)
@@ -81,12 +93,13 @@ class Relation:
         self._d = np.array([d[robot] for robot in self._edges])
         if self._edges:
             self._d = graph.with_null_edge(self._d, self._all, self._settings.null_edge)[0]
-        if self._settings.budget == 'row':
-            self.z = float(graph.root(self._d, self._all, np.array(1.0), self._settings))
+        if self._settings.budget != 'global':
+            self.z = float(graph.root(self._d, self._all, np.array(self._budget), self._settings))
             self.expected = frozenset(self._edges)
             if not self._edges:
                 return self._finish({})
-            return [self._to_neighbours(Phase.WEIGHT, self._own_row())]
+            absent = dict.fromkeys(sorted(self._absent), 0.0)
+            return [self._to_neighbours(Phase.WEIGHT, {**self._own_row(), **absent})]
         if not self.expected:
             return self._finish({})
         none = [(0.0, 0.0)]
@@ -149,6 +162,16 @@ class Relation:
         return self._finish(self._own_row())
 
     # -- the own row -------------------------------------------------------------------------------
+
+    @property
+    def circle(self) -> frozenset[str]:
+        """Whose models this agent uses, itself included, as it tells its neighbours."""
+        return frozenset(self._edges) | self._absent | {self._name}
+
+    @property
+    def _budget(self) -> float:
+        """What the own row spends."""
+        return float(len(self._edges)) if self._settings.budget == 'edge' else 1.0
 
     @property
     def _all(self) -> Floats:

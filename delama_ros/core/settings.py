@@ -26,8 +26,9 @@ class Settings:
     lambda3: Scalar = 1.0
     # Collaborative relational inference (Algorithm 3).
     distance: Literal['paper', 'minA', 'overlap'] = 'minA'
-    # 'global': ΣW = number of agents of the component; 'row': each agent spends 1 by itself.
-    budget: Literal['global', 'row'] = 'row'
+    # 'global': ΣW = number of agents of the component; 'row': each agent spends 1 by itself;
+    # 'edge': 1 for each of its edges.
+    budget: Literal['global', 'row', 'edge'] = 'row'
     # Pseudo-distance that competes for each row's budget and takes weight away from bad peers.
     null_edge: Scalar | None = 1.0
     # b of the smoothed ReLU; 0 is the ReLU itself, solved by sorting.
@@ -58,7 +59,7 @@ class Settings:
         for name, choice, known in (
             ('accumulate', self.accumulate, ('mean', 'sum', 'forget')),
             ('distance', self.distance, ('paper', 'minA', 'overlap')),
-            ('budget', self.budget, ('global', 'row')),
+            ('budget', self.budget, ('global', 'row', 'edge')),
         ):
             if choice not in known:
                 raise ValueError(f'{name} is {choice!r}, expected one of {known}')

@@ -68,8 +68,9 @@ def in_frame(poses: Floats, frame: Pose) -> Floats:
     """Return poses (..., 3) as seen in another frame; frame is where the old origin is in it."""
     x, y, turn = frame
     cos, sin = math.cos(turn), math.sin(turn)
-    moved: Floats = poses @ np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
-    return moved + np.array([x, y, turn])
+    turned = poses @ np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
+    moved: Floats = turned + np.array([x, y, turn])
+    return moved
 
 
 def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Episode:

@@ -8,30 +8,31 @@ from pathlib import Path
 
 import numpy as np
 
+from delama_ros.core.agent import Agent
+from delama_ros.core.blocks import Shape
 from delama_ros.core.distances import Distance, Overlap, by_name
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint, load
+from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.mapping.tile_agent import TileAgent
-from delama_ros.mapping.tiles import TileModel, hat_table
+from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel, hat_table
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
-COARSE = 3  # cells of the model along a cell on which maps are compared
-GATE = 0.75  # distance beyond which two maps are of different places
-# A weak λ1 in the coupled solve, or what neighbours know would be pulled to the prior; the memory
-# is a sum, so that λ1 loses its say as evidence grows.
+GATE = 0.65  # distance beyond which two maps are of different places
+# The memory is a sum, so that λ1 loses its say as evidence grows. Every neighbour may bring in all
+# its evidence, so each has a budget of its own; a second round only where models are passed on.
 SETTINGS = Settings(
     accumulate='sum',
     lambda1_local=0.05,
-    lambda1_coupled=0.01,
+    lambda1_coupled=0.05,
     lambda2=1.0,
     lambda3=1.0,
     distance='overlap',
+    budget='edge',
     null_edge=None,
-    update_rounds=3,
+    update_rounds=4,
     momentum=0.0,
-    warm_start=True,
 )
 
 
@@ -53,24 +54,24 @@ def map_distance(checkpoint: Checkpoint) -> Distance:
     if checkpoint.settings.distance != 'overlap':
         return by_name(checkpoint.settings.distance)
     model = checkpoint.model
-    # Whether two maps agree shows on coarser cells too, at a ninth of the cost.
-    size = model.cells // COARSE
-    coarse = model.table.reshape(-1, size, COARSE, size, COARSE).mean((2, 4))
-    return Overlap(coarse.reshape(len(coarse), -1).T, model.bias, gate=GATE)
+    return Overlap(model.part_table, model.bias, gate=GATE, looked=LOOKED)
 
 
 def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper:
     """Return a mapper for one robot; changes replace single settings of the checkpoint."""
     settings = replace(checkpoint.settings, **changes)  # type: ignore[arg-type]
     used = replace(checkpoint, settings=settings)
-    agent = TileAgent(
+    shape = Shape(len(used.model.table), 1, PARTS**2)
+    fusion = Fusion(shape, settings, used.model.part_matrices)
+    agent = Agent(
         robot,
         settings,
         fingerprint=used.fingerprint,
-        shape=(len(used.model.table), 1),
+        shape=shape,
         distance=map_distance(used),
+        refinement=fusion,
     )
-    return Mapper(agent, used.model)
+    return Mapper(agent, fusion, used.model)
 
 
 def default_mapper(robot: str, checkpoint: str | Path | None = None) -> Mapper:

@@ -13,7 +13,7 @@ from delama_ros.core.backend import factor, solve
 from delama_ros.core.memory import local_solve
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.evidence import Floats
-from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.tiles import PARTS, TileModel
 
 # By kind of evidence: passed, hit, and three depths behind a hit.
 WEIGHTS = (0.2, 0.2, 0.2, 0.2, 0.05)
@@ -37,39 +37,46 @@ class LearnedTiles(nn.Module):
         self.ridge_coupled = nn.Parameter(inverse_softplus(settings.lambda1_coupled))
         self.coupling = nn.Parameter(inverse_softplus(settings.lambda2))
 
-    def statistics(self, counts: Tensor) -> tuple[Tensor, Tensor]:
-        """H (..., K, K) and r (..., K, 1) of counts (..., KINDS, S, S), as TileModel has them."""
+    def statistics(self, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """H, r and evidence of counts (..., KINDS, S, S), as TileModel has them."""
         flat = counts.flatten(-2)
         weights = softplus(self.weights)
         curvature = torch.einsum('e,...es->...s', weights, flat)
         slope = torch.einsum('e,...es->...s', weights * self.targets, flat)
         hessian = (self.table * curvature[..., None, :]) @ self.table.T
-        return hessian, (slope @ self.table.T)[..., None]
+        return hessian, (slope @ self.table.T)[..., None], self._part_means(curvature)
+
+    def _part_means(self, values: Tensor) -> Tensor:
+        """Means over the parts of tiles, (..., S²) → (..., P)."""
+        tiles = values.reshape(-1, 1, self._cells, self._cells)
+        return avg_pool2d(tiles, self._cells // PARTS).reshape(*values.shape[:-1], PARTS**2)
+
+    def part_matrices(self) -> Tensor:
+        """Σ φ φᵀ over the cells of each part, (P, K, K)."""
+        size, features = self._cells // PARTS, len(self.table)
+        cut = self.table.reshape(features, PARTS, size, PARTS, size)
+        parts = cut.permute(1, 3, 0, 2, 4).reshape(PARTS**2, features, size**2)
+        return parts @ parts.mT
 
     def alone(self, counts: Tensor) -> Tensor:
         """θ (n, K, 1) of one memory, a robot's own or that of all together."""
-        theta: Tensor = local_solve(*self.statistics(counts), softplus(self.ridge))
+        A, b, _ = self.statistics(counts)
+        theta: Tensor = local_solve(A, b, softplus(self.ridge))
         return theta
 
     def together(self, parts: list[Tensor]) -> list[Tensor]:
         """θ (N, n, K, 1) of all robots after each of some steps, each from what was new in it.
 
-        parts: counts (N, n, KINDS, S, S). All robots are in one building, so the graph is known:
-        each spends its row equally on the others.
+        parts: counts (N, n, KINDS, S, S). All robots hear each other and are in one building, so
+        the graph is known: full trust.
         """
-        settings = self.coefficients()
-        robots = parts[0].shape[0]
-        graph = (1.0 - torch.eye(robots)) / (robots - 1)
-        A, b = (torch.zeros_like(part) for part in self.statistics(parts[0]))
-        known = torch.zeros(parts[0].shape[:2], dtype=torch.bool)
-        correction = torch.zeros_like(b)
+        settings, matrices = self.coefficients(), self.part_matrices()
+        A, b, evidence = (torch.zeros_like(part) for part in self.statistics(parts[0]))
         steps = []
         for counts in parts:
-            H, r = self.statistics(counts)
-            A, b, known = A + H, b + r, known | counts.flatten(2).any(-1)
-            local = local_solve(A, b, settings.lambda1_local)
-            steps.append(tile_rounds(A, b, graph, known, local + correction, settings))
-            correction = steps[-1] - local
+            H, r, e = self.statistics(counts)
+            A, b, evidence = A + H, b + r, evidence + e
+            steps.append(fuse(A, b, evidence, matrices, settings))
         return steps
 
     def probabilities(self, theta: Tensor) -> Tensor:
@@ -113,18 +120,14 @@ class LearnedTiles(nn.Module):
         )
 
 
-def tile_rounds(
-    A: Tensor, b: Tensor, graph: Tensor, known: Tensor, theta: Tensor, settings: Settings
-) -> Tensor:
-    """Run M2 rounds of `TileAgent` for all robots, who hear each other; known is (N, n)."""
-    W = graph[..., None] * known  # (N, N, n): weight of j in a tile of i
-    degree = W.sum(1)
-    coupled = 2 * settings.lambda1_coupled + 4 * settings.lambda2 * degree
-    ridge = torch.where(degree > 0, coupled, 2 * settings.lambda1_local)
-    factored = factor(A, ridge[..., None])
-    for _ in range(settings.update_rounds):
-        pull = 4 * settings.lambda2 * torch.einsum('ijn,jnkc->inkc', W, theta)
-        theta = solve(factored, b + pull)
+def fuse(A: Tensor, b: Tensor, evidence: Tensor, matrices: Tensor, settings: Settings) -> Tensor:
+    """Run `Fusion` for all robots (N, n, ...), who hear and trust each other."""
+    local = local_solve(A, b, settings.lambda1_local)
+    metric = torch.einsum('inp,pkl->inkl', evidence, matrices)
+    said = metric @ local + 2 * settings.lambda1_local * local
+    B = A + settings.lambda2 * (metric.sum(0) - metric)
+    right = b + settings.lambda2 * (said.sum(0) - said)
+    theta: Tensor = solve(factor(B, 2 * settings.lambda1_coupled), right)
     return theta
 
 

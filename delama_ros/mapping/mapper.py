@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message
 from delama_ros.mapping.evidence import Keys, Marks, Scan, count_evidence, scan_evidence
-from delama_ros.mapping.passed import CellMarks, hide_unreached
-from delama_ros.mapping.tiles import TileModel, assemble
+from delama_ros.mapping.fusion import Fusion
+from delama_ros.mapping.tiles import TileModel
 from delama_sim.grid import OccupancyMap, Pose
-
-ROOM = 0.15  # m to each side that free space must have to be believed on a neighbour's word
 
 
 class Mapper:
     """An agent whose data are laser scans and whose model is a map of tiles."""
 
-    def __init__(self, agent: Agent, model: TileModel) -> None:
+    def __init__(self, agent: Agent, fusion: Fusion, model: TileModel) -> None:
+        """Join an agent, how it refines its model, and what the model means."""
         self.agent = agent
         self.model = model
+        self._fusion = fusion
         self._evidence: list[tuple[Keys, Marks]] = []  # of the scans since the last step
-        self._passed = CellMarks(model.cells)  # by own beams, or by robots
 
     def add_scan(self, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None) -> None:
         """Take a scan from a sensor pose (x, y, yaw) in the frame that all robots share.
@@ -41,24 +39,12 @@ class Mapper:
                 peers=peers,
             )
         )
-        if peers is not None and len(np.atleast_2d(peers)[0]):
-            self._mark_free(np.atleast_2d(np.asarray(peers, np.float64)))
-
-    def _mark_free(self, places: npt.NDArray[np.float64]) -> None:
-        """Take note that robots stand at these places (P, 2): space there is free."""
-        cells = np.floor(places / self.model.resolution).astype(np.int64)
-        keys, inside = np.divmod(cells, self.model.cells)
-        for key, (x, y) in zip(keys.astype(np.int32), inside, strict=True):
-            mark = np.zeros((1, self.model.cells, self.model.cells), np.bool_)
-            mark[0, y, x] = True
-            self._passed.add(key[None], mark)
 
     def learn(self) -> None:
         """Hand the evidence of the scans since the last step to the agent."""
         if self._evidence:
             keys, counts = count_evidence(self._evidence)
             self._evidence = []
-            self._passed.add(keys, counts[:, 0] > 0)
             self.agent.observe(keys, *self.model.statistics(counts))
 
     def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
@@ -67,20 +53,14 @@ class Mapper:
         return self.agent.begin(step, neighbours)
 
     def occupancy(self) -> OccupancyMap:
-        """Draw the map as the robot knows it; what nothing speaks for is unknown."""
+        """Draw the map as the robot knows it; what nobody has looked at is unknown."""
         keys, theta = self.agent.theta
-        drawn = self.model.occupancy(keys, theta)
-        margin = round(ROOM / self.model.resolution)
-        passed = assemble(keys, self._passed.on(keys), False)
-        return drawn.with_cells(hide_unreached(drawn.cells, passed, margin))
+        return self.model.occupancy(keys, theta, self._fusion.evidence.values)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that must be kept to go on later, as arrays."""
-        return {**self.agent.state(), **self._passed.state()}
+        return self.agent.state()
 
     def restore(self, state: dict[str, npt.NDArray[Any]]) -> None:
         """Go on from what `state` returned, if it fits; call between steps."""
-        passed = CellMarks(self.model.cells)
-        passed.restore(state)
         self.agent.restore(state)
-        self._passed = passed

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import ndimage
 
 from delama_ros.mapping.dataset import CELLS, RESOLUTION, scan_of
-from delama_ros.mapping.evidence import KINDS, Keys, count_evidence, scan_evidence
+from delama_ros.mapping.evidence import Keys, count_evidence, scan_evidence
 from delama_ros.mapping.score import Score
-from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.tiles import draw
 from delama_sim.grid import Bools, Floats, OccupancyMap
 from delama_sim.protocol import MappingRun
 from delama_sim.truth import SurfaceTruth
@@ -48,10 +48,8 @@ class LogOdds:
     def occupancy(self) -> OccupancyMap:
         """Draw the grid; cells at log-odds 0 are unknown."""
         keys: Keys = np.array(list(self._logits), np.int32)
-        cells = np.stack(list(self._logits.values())).reshape(len(keys), -1, 1)
-        identity = np.eye(CELLS**2).reshape(-1, CELLS, CELLS)
-        model = TileModel(identity, np.ones(KINDS), np.zeros(KINDS), 0.0, RESOLUTION)
-        return model.occupancy(keys, cells, evidence=1e-9)
+        logits = np.stack(list(self._logits.values()))
+        return draw(keys, logits, logits != 0, RESOLUTION)
 
 
 @dataclass

@@ -14,6 +14,9 @@ from delama_sim.grid import UNKNOWN, OccupancyMap
 
 Singles = npt.NDArray[np.float32]
 
+PARTS = 6  # along a tile's edge: how finely robots tell where their evidence is
+LOOKED = 0.02  # weight of evidence per cell from which a part counts as seen
+
 
 @dataclass(frozen=True, eq=False)
 class TileModel:
@@ -43,8 +46,12 @@ class TileModel:
         """S, cells along a tile's edge."""
         return int(self.table.shape[1])
 
-    def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
-        """H (n, K, K) and r = −g (n, K, 1) of the loss at θ = 0, for counts (n, KINDS, S, S)."""
+    def statistics(self, counts: npt.NDArray[np.uint16]) -> tuple[Floats, Floats, Floats]:
+        """Return what an agent observes, for counts (n, KINDS, S, S).
+
+        H (n, K, K) and r = −g (n, K, 1) of the loss at θ = 0, and the weight of evidence per cell
+        in each part (n, P).
+        """
         weights = np.stack([self.weights, self.weights * self.targets]).astype(np.float32)
         sums = weights @ counts.reshape(len(counts), KINDS, -1).astype(np.float32)  # (n, 2, S²)
         features, products = self._features
@@ -52,7 +59,8 @@ class TileModel:
         hessian = np.empty((len(counts), len(features), len(features)))
         hessian[:, upper, lower] = hessian[:, lower, upper] = sums[:, 0] @ products
         slope = sums[:, 1] @ features.T
-        return hessian, slope[..., None].astype(np.float64)
+        evidence = part_means(sums[:, 0].reshape(-1, self.cells, self.cells))
+        return hessian, slope[..., None].astype(np.float64), evidence.astype(np.float64)
 
     @cached_property
     def _features(self) -> tuple[Singles, Singles]:
@@ -64,20 +72,49 @@ class TileModel:
         upper, lower = np.triu_indices(len(features))
         return features, np.ascontiguousarray((features[upper] * features[lower]).T)
 
+    @cached_property
+    def part_table(self) -> Floats:
+        """Mean of each feature in each part, (P, K)."""
+        return part_means(self.table).T
+
+    @cached_property
+    def part_matrices(self) -> Floats:
+        """Σ φ φᵀ over the cells of each part, (P, K, K): H of evidence 1 in each of them."""
+        pairs = part_means(self.table[:, None] * self.table[None])  # (K, K, P)
+        return np.moveaxis(pairs, -1, 0) * (self.cells // PARTS) ** 2
+
     def deviations(self, theta: Floats) -> Floats:
         """θᵀφ of each cell: how far its logit is from the bias, (n, K, 1) → (n, S, S)."""
         flat = theta[..., 0] @ self.table.reshape(len(self.table), -1)
         return flat.reshape(len(theta), self.cells, self.cells)
 
-    def occupancy(self, keys: Keys, theta: Floats, *, evidence: float = 0.2) -> OccupancyMap:
-        """Draw the map: 0..100, and unknown where the logit is within `evidence` of the prior."""
-        deviations = self.deviations(theta)
-        percent = np.rint(100.0 / (1.0 + np.exp(-(self.bias + deviations)))).astype(np.int8)
-        percent[np.abs(deviations) < evidence] = UNKNOWN
-        low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
-        tile = self.cells * self.resolution
-        origin = (float(low[0]) * tile, float(low[1]) * tile, 0.0)
-        return OccupancyMap(assemble(keys, percent, UNKNOWN), self.resolution, origin)
+    def occupancy(
+        self, keys: Keys, theta: Floats, evidence: Floats, *, least: float = LOOKED
+    ) -> OccupancyMap:
+        """Draw the map: 0..100, and unknown in parts with less than this evidence (n, P)."""
+        size = self.cells // PARTS
+        looked = (evidence >= least).reshape(-1, PARTS, PARTS).repeat(size, 1).repeat(size, 2)
+        return draw(keys, self.bias + self.deviations(theta), looked, self.resolution)
+
+
+def draw(
+    keys: Keys, logits: Floats, known: npt.NDArray[np.bool_], resolution: float
+) -> OccupancyMap:
+    """Draw tiles of logits (n, S, S) as 0..100, and as unknown where nothing is known."""
+    percent = np.rint(100.0 / (1.0 + np.exp(-logits))).astype(np.int8)
+    percent[~known] = UNKNOWN
+    low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
+    tile = logits.shape[-1] * resolution
+    origin = (float(low[0]) * tile, float(low[1]) * tile, 0.0)
+    return OccupancyMap(assemble(keys, percent, UNKNOWN), resolution, origin)
+
+
+def part_means(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return means over the parts of tiles (..., S, S), (..., P)."""
+    size = values.shape[-1] // PARTS
+    cut = values.reshape(*values.shape[:-2], PARTS, size, PARTS, size)
+    means: npt.NDArray[Any] = cut.mean((-3, -1)).reshape(*values.shape[:-2], PARTS**2)
+    return means
 
 
 def assemble(keys: Keys, tiles: npt.NDArray[Any], empty: Any) -> npt.NDArray[Any]:

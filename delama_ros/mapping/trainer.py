@@ -1,7 +1,7 @@
-"""Meta-training of the mapping model (eq. 8): the head first, then all rounds of DeLAMA unrolled.
+"""Meta-training of the mapping model (eq. 8): the head first, then DeLAMA unrolled.
 
 The head alone is cheap and finds the features; the unrolled stage sets the coefficients that only
-matter between robots and fits the features to what a limited number of rounds makes of them.
+matter between robots and fits the features to what is left of neighbours' evidence on the air.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Config:
     validation: str = 'generated:5000-5024'
     seed: int = 0
     features: int = 32
-    rounds: int = 4  # M2, exchanges of θ per step
     head_iterations: int = 500
     unrolled_iterations: int = 80
     batch: int = 4  # plans per iteration of the head stage

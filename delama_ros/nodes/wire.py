@@ -6,6 +6,7 @@ import array
 
 import numpy as np
 
+from delama_ros.core.blocks import Shape
 from delama_ros.core.messages import Dual
 from delama_ros.msg import DualVar, ModelParams
 from delama_ros.transport.port import Packet
@@ -23,6 +24,7 @@ def packet_to_ros(packet: Packet) -> ModelParams:
         encoding=packet.encoding,
         features=packet.shape[0],
         outputs=packet.shape[1],
+        parts=packet.shape[2],
         blocks=array.array('i', packet.keys.astype(np.int32).tobytes()),
         data=array.array('B', packet.data),
     )
@@ -41,7 +43,7 @@ def packet_from_ros(message: ModelParams) -> Packet:
         fingerprint=message.fingerprint,
         resync=tuple(message.resync),
         encoding=message.encoding,
-        shape=(message.features, message.outputs),
+        shape=Shape(message.features, message.outputs, message.parts),
         keys=blocks.reshape(-1, 2),
         data=bytes(message.data),
     )

@@ -14,11 +14,25 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.blocks import Blocks, Floats, Keys, among, decode, encode, union
+from delama_ros.core.blocks import (
+    Blocks,
+    Codes,
+    Floats,
+    Model,
+    Shape,
+    among,
+    decode,
+    encode,
+    union,
+)
 
 LEVELS = 127  # steps of a number on each side of 0
-# sequence, flags (bit 0: full), blocks sent, blocks dropped, features, outputs, lowest keys
-HEADER = struct.Struct('<IBHHHHii')
+# Evidence is told as 0 or FACTOR to some power times FAINT: how much it is matters by orders only.
+FAINT = 0.01
+FACTOR = 2.0
+TOP = 30  # largest power
+# sequence, flags (bit 0: full), blocks sent, blocks dropped, features, outputs, parts, lowest keys
+HEADER = struct.Struct('<IBHHHHHii')
 FULL = 1
 SPAN = 2**15  # keys of one message lie within this many blocks of each other
 
@@ -27,18 +41,15 @@ SPAN = 2**15  # keys of one message lie within this many blocks of each other
 class Received:
     """What a message left the receiver with."""
 
-    keys: Keys  # (n, 2), all blocks known of the sender
-    values: Floats  # (n, K, C)
+    model: Model  # all that is known of the sender
     complete: bool  # False: a message was lost since the last full one, some blocks may be old
 
 
 class DeltaEncoder:
     """The sending side of one stream; all receivers hear the same messages."""
 
-    def __init__(
-        self, shape: tuple[int, int], threshold: float, *, levels: int = LEVELS
-    ) -> None:
-        """Prepare for blocks (K, C).
+    def __init__(self, shape: Shape, threshold: float, *, levels: int = LEVELS) -> None:
+        """Prepare for blocks of a shape.
 
         threshold: root mean square by which a block must have moved; levels: fewer steps make
         smaller messages.
@@ -49,25 +60,30 @@ class DeltaEncoder:
             raise ValueError(f'levels are {levels}, expected 1 to {LEVELS}')
         self._threshold = threshold
         self._levels = levels
-        self._sent = Blocks.empty(*shape)  # what receivers hold
+        self._nothing = _Held.empty(shape)
+        self._sent = self._nothing  # what receivers hold
         self._sequence = 0
 
-    def encode(self, keys: Keys, values: Floats, *, full: bool = False) -> bytes:
+    def encode(self, model: Model, *, full: bool = False) -> bytes:
         """Return the message for a model; full: all blocks, for somebody who knows none."""
         full = full or self._sequence == 0
-        now = Blocks.of(keys, values)
-        held = Blocks.empty(*self._sent.values.shape[1:]) if full else self._sent
-        codes = union(now.codes, held.codes)
-        present = among(codes, now.codes)
-        change = now.on(codes) - held.on(codes)
-        moved = np.sqrt(np.mean(change**2, axis=(1, 2))) > self._threshold
-        send = present & (moved | ~among(codes, held.codes))
-        scale, steps = _quantise(now.on(codes)[send], self._levels)
-        after = held.on(codes).copy()
+        held = self._nothing if full else self._sent
+        codes = union(model.codes, held.theta.codes)
+        present = among(codes, model.codes)
+        theta, evidence = model.theta.on(codes), evidence_levels(model.evidence.on(codes))
+        before = held.evidence.on(codes)
+        moved = np.sqrt(np.mean((theta - held.theta.on(codes)) ** 2, axis=(1, 2)))
+        news = (np.abs(evidence - before) > 1).any(1) | ((evidence > 0) != (before > 0)).any(1)
+        send = present & ((moved > self._threshold) | news | ~among(codes, held.theta.codes))
+        scale, steps = _quantise(theta[send], self._levels)
+        after, levels = held.theta.on(codes).copy(), before.copy()
         after[send] = steps * scale[:, None, None].astype(np.float64)
-        self._sent = Blocks(codes[present], after[present])
+        levels[send] = evidence[send]
+        self._sent = _Held(
+            Blocks(codes[present], after[present]), Blocks(codes[present], levels[present])
+        )
         message = _pack(
-            self._sequence, full, decode(codes[send]), scale, steps, decode(codes[~present])
+            self._sequence, full, codes[send], scale, steps, evidence[send], codes[~present]
         )
         self._sequence += 1
         return message
@@ -76,10 +92,10 @@ class DeltaEncoder:
 class DeltaDecoder:
     """The receiving side of one sender's stream."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
-        """Prepare for blocks (K, C)."""
+    def __init__(self, shape: Shape) -> None:
+        """Prepare for blocks of a shape."""
         self._shape = shape
-        self._held = Blocks.empty(*shape)
+        self._held = _Held.empty(shape)
         self._next = 0
         self._complete = False
 
@@ -89,20 +105,47 @@ class DeltaDecoder:
         A message that is older than the last one, or known to come late, is not applied: what is
         held is newer.
         """
-        sequence, full, keys, values, dropped = _unpack(message, self._shape)
+        sequence, full, new, dropped = _unpack(message, self._shape)
         if not late and (full or sequence >= self._next):
             self._complete = full or (self._complete and sequence == self._next)
-            new = Blocks.of(keys, values)
-            held = Blocks.empty(*self._shape) if full else self._held
-            codes = union(held.codes, new.codes)
-            joined = held.on(codes).copy()
-            joined[np.searchsorted(codes, new.codes)] = new.values
-            stay = ~np.isin(codes, encode(dropped))
-            self._held = Blocks(codes[stay], joined[stay])
+            held = _Held.empty(self._shape) if full else self._held
+            codes = union(held.theta.codes, new.theta.codes)
+            at = np.searchsorted(codes, new.theta.codes)
+            stay = ~np.isin(codes, dropped)
+            theta, evidence = held.theta.on(codes).copy(), held.evidence.on(codes).copy()
+            theta[at], evidence[at] = new.theta.values, new.evidence.values
+            self._held = _Held(
+                Blocks(codes[stay], theta[stay]), Blocks(codes[stay], evidence[stay])
+            )
             self._next = sequence + 1
         elif not late:  # the sender counts anew, and its first message was not heard
             self._complete = False
-        return Received(decode(self._held.codes), self._held.values, self._complete)
+        return Received(self._held.model, self._complete)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """A model as it is told: θ in quantised numbers, evidence in levels."""
+
+    theta: Blocks
+    evidence: Blocks
+
+    @classmethod
+    def empty(cls, shape: Shape) -> _Held:
+        return cls(Blocks.empty(*shape[:2]), Blocks.empty(shape.parts))
+
+    @property
+    def model(self) -> Model:
+        levels = self.evidence.values
+        weights = np.where(levels > 0, FAINT * FACTOR ** (levels - 1), 0.0)
+        return Model(self.theta, Blocks(self.evidence.codes, weights))
+
+
+def evidence_levels(evidence: Floats) -> Floats:
+    """Return 0 for next to nothing, and 1 + the nearest power for the rest."""
+    powers = np.log(np.maximum(evidence, 1e-9) / FAINT) / np.log(FACTOR)
+    levels: Floats = np.clip(np.rint(powers) + 1, 0, TOP + 1)
+    return levels
 
 
 def _quantise(
@@ -118,33 +161,39 @@ def _quantise(
 def _pack(
     sequence: int,
     full: bool,
-    keys: Keys,
+    codes: Codes,
     scale: npt.NDArray[np.float16],
     steps: npt.NDArray[np.int8],
-    dropped: Keys,
+    evidence: Floats,
+    dropped: Codes,
 ) -> bytes:
-    everything = np.concatenate([keys, dropped])
+    everything = decode(np.concatenate([codes, dropped]))
     corner = everything.min(0) if len(everything) else np.zeros(2, np.int32)
     offsets = everything.astype(np.int64) - corner
     if len(everything) and offsets.max() >= SPAN:
         raise ValueError(f'blocks are {offsets.max()} apart, expected less than {SPAN}')
-    counts = len(keys), len(dropped)
-    header = HEADER.pack(sequence, FULL * full, *counts, *steps.shape[1:], *map(int, corner))
+    counts = len(codes), len(dropped)
+    shape = (*steps.shape[1:], evidence.shape[1])
+    header = HEADER.pack(sequence, FULL * full, *counts, *shape, *map(int, corner))
     # by feature rather than by block: neighbours in the stream are alike and compress better
     body = offsets.T.astype('<u2').tobytes() + scale.astype('<f2').tobytes()
-    return header + zlib.compress(body + steps.transpose(1, 2, 0).tobytes(), 9)
+    body += evidence.T.astype(np.uint8).tobytes() + steps.transpose(1, 2, 0).tobytes()
+    return header + zlib.compress(body, 9)
 
 
-def _unpack(message: bytes, shape: tuple[int, int]) -> tuple[int, bool, Keys, Floats, Keys]:
+def _unpack(message: bytes, shape: Shape) -> tuple[int, bool, _Held, Codes]:
     try:
         sequence, flags, count, dropped, *block, x, y = HEADER.unpack_from(message)
-        size = 4 * (count + dropped) + count * (2 + block[0] * block[1])
+        size = 4 * (count + dropped) + count * (2 + block[2] + block[0] * block[1])
         inflater = zlib.decompressobj()
         body = inflater.decompress(message[HEADER.size :], size + 1)
     except (struct.error, zlib.error) as error:
         raise ValueError(f'message of {len(message)} bytes is damaged: {error}') from None
-    if tuple(block) != shape:
-        raise ValueError(f'blocks of {block[0]} x {block[1]} numbers, expected {shape}')
+    if tuple(block) != tuple(shape):
+        raise ValueError(
+            f'blocks of {block[0]} x {block[1]} numbers and {block[2]} parts, '
+            f'expected {shape[0]} x {shape[1]} and {shape[2]}'
+        )
     if len(body) != size or not inflater.eof:
         raise ValueError(f'message does not hold the {count} blocks it announces')
     total = count + dropped
@@ -152,9 +201,16 @@ def _unpack(message: bytes, shape: tuple[int, int]) -> tuple[int, bool, Keys, Fl
     scale = np.frombuffer(body, '<f2', count, 4 * total).astype(np.float64)
     if not (np.isfinite(scale) & (scale > 0)).all():
         raise ValueError('a scale is not a finite number above 0')
-    steps = np.frombuffer(body, np.int8, offset=4 * total + 2 * count).reshape(*shape, count)
-    keys = (offsets.astype(np.int64) + np.array([x, y])).astype(np.int32)
-    if len(np.unique(encode(keys))) != total:
+    rest = np.frombuffer(body, np.uint8, offset=4 * total + 2 * count)
+    levels = rest[: shape.parts * count].reshape(shape.parts, count).T
+    if levels.max(initial=0) > TOP + 1:
+        raise ValueError(f'evidence is of level {levels.max()}, expected at most {TOP + 1}')
+    steps = rest[shape.parts * count :].view(np.int8).reshape(*shape[:2], count)
+    codes = encode((offsets.astype(np.int64) + np.array([x, y])).astype(np.int32))
+    if len(np.unique(codes)) != total:
         raise ValueError('a block is in the message twice')
     values = steps.transpose(2, 0, 1) * scale[:, None, None]
-    return sequence, bool(flags & FULL), keys[:count], values, keys[count:]
+    held = _Held(
+        Blocks.sorted(codes[:count], values), Blocks.sorted(codes[:count], levels.astype(float))
+    )
+    return sequence, bool(flags & FULL), held, codes[count:]

@@ -8,14 +8,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from delama_ros.core.blocks import Floats, Keys
+from delama_ros.core.blocks import Floats, Keys, Model, Shape, decode
 from delama_ros.core.messages import Dual, Message, Params, Phase
 from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
 
 # How far a tile's numbers must have moved (root mean square) for it to be sent again, and in how
 # many steps on each side of 0 they are written: the coarsest that cost the packaged map model less
 # than half a point of F1. Local models only tell how alike two maps are and may be coarser still.
-THRESHOLDS = {int(Phase.LOCAL): 2.0, int(Phase.UPDATE): 0.5}
+THRESHOLDS = {int(Phase.LOCAL): 1.0, int(Phase.UPDATE): 1.0}
 LEVELS = 15
 NO_KEYS = np.zeros((0, 2), np.int32)
 
@@ -38,7 +38,7 @@ class Packet:
     fingerprint: int
     resync: tuple[str, ...]  # robots whose stream the sender has lost
     encoding: int
-    shape: tuple[int, int]  # (K, C) of a block
+    shape: Shape  # of a block
     keys: Keys  # (n, 2)
     data: bytes
 
@@ -73,16 +73,18 @@ class Port:
         """Write a message for the air."""
         if isinstance(message, Dual):
             return message
-        shape = (message.values.shape[1], message.values.shape[2])
+        _, features, outputs = message.values.shape
+        shape = Shape(features, outputs, message.evidence.shape[1])
         if self._encoding is Encoding.FLOAT64:
-            keys, data = message.keys, message.values.astype('<f8').tobytes()
+            keys = message.keys
+            data = b''.join(n.astype('<f8').tobytes() for n in (message.values, message.evidence))
         else:
             phase = message.phase
             if phase not in self._encoders:
                 self._encoders[phase] = DeltaEncoder(shape, THRESHOLDS[phase], levels=LEVELS)
             encoder = self._encoders[phase]
             full = phase in self._send_all
-            keys, data = NO_KEYS, encoder.encode(message.keys, message.values, full=full)
+            keys, data = NO_KEYS, encoder.encode(message.model, full=full)
             self._send_all.discard(phase)
         return Packet(
             message.robot,
@@ -105,19 +107,20 @@ class Port:
         if isinstance(wire, Dual):
             return wire
         if wire.encoding == Encoding.FLOAT64:
-            keys, values = wire.keys, _exact(wire)
+            keys, (values, evidence) = wire.keys, _exact(wire)
         elif wire.encoding == Encoding.DELTA:
-            keys, values = self._changed(wire)
+            model = self._changed(wire)
+            keys, values = decode(model.codes), model.theta.values
+            evidence = model.evidence.values
         else:
             raise ValueError(f'encoding {wire.encoding} is not known, expected 0 or 1')
         if self._robot in wire.resync:
             self._send_all = set(self._encoders)
         return Params(
-            wire.robot, wire.step, wire.phase, wire.round, wire.fingerprint, keys, values
+            wire.robot, wire.step, wire.phase, wire.round, wire.fingerprint, keys, values, evidence
         )
 
-
-    def _changed(self, wire: Packet) -> tuple[Keys, Floats]:
+    def _changed(self, wire: Packet) -> Model:
         stream, time = (wire.robot, wire.phase), (wire.step, wire.round)
         last = self._last.get(stream, (-1, -1))
         decoder = self._decoders.setdefault(stream, DeltaDecoder(wire.shape))
@@ -125,14 +128,17 @@ class Port:
         received = decoder.decode(wire.data, late=time <= last)
         self._last[stream] = max(time, last)
         (self._lost.discard if received.complete else self._lost.add)(wire.robot)
-        return received.keys, received.values
+        return received.model
 
 
-def _exact(packet: Packet) -> Floats:
-    n, (features, outputs) = len(packet.keys), packet.shape
-    if len(packet.data) != 8 * n * features * outputs:
+def _exact(packet: Packet) -> tuple[Floats, Floats]:
+    n, (features, outputs, parts) = len(packet.keys), packet.shape
+    expected = 8 * n * (features * outputs + parts)
+    if len(packet.data) != expected:
         raise ValueError(
-            f'{len(packet.data)} bytes for {n} blocks of {features} x {outputs} numbers, '
-            f'expected {8 * n * features * outputs}'
+            f'{len(packet.data)} bytes for {n} blocks of {features} x {outputs} numbers and '
+            f'{parts} parts, expected {expected}'
         )
-    return np.frombuffer(packet.data, '<f8').reshape(n, features, outputs).astype(np.float64)
+    numbers = np.frombuffer(packet.data, '<f8').astype(np.float64)
+    values, evidence = np.split(numbers, [n * features * outputs])
+    return values.reshape(n, features, outputs), evidence.reshape(n, parts)

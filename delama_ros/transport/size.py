@@ -43,7 +43,7 @@ def wire_bytes(wire: Wire, frame: str = 'map') -> int:
         cdr.number(8)  # fingerprint
         cdr.texts(wire.resync)
         cdr.number(1)  # encoding
-        cdr.number(2, 2)  # features, outputs
+        cdr.number(2, 3)  # features, outputs, parts
         cdr.numbers(4, wire.keys.size)
         cdr.numbers(1, len(wire.data))
     else:

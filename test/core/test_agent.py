@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 from delama_ros.core.agent import Agent
-from delama_ros.core.distances import Overlap
+from delama_ros.core.distances import Overlap, pairwise
+from delama_ros.core.graph import infer
+from delama_ros.core.memory import local_solve
 from delama_ros.core.network import DeLAMA
 from delama_ros.core.settings import PAPER, Settings
 from delama_ros.transport.local import LocalTransport
@@ -142,24 +144,29 @@ def test_robots_join_and_leave(variant):
             assert_equal(swarm.agents[name(i)], i, out, t, 3)
 
 
-def test_overlap_distance_between_agents_equals_the_network():
+def test_overlap_distance_between_agents_equals_the_batched_one():
     rng = np.random.default_rng(4)
-    overlap = Overlap(table=rng.normal(size=(9, K)), bias=-0.5, gate=0.6, min_blocks=1)
-    settings = Settings(distance='overlap')
-    ring = networkx.cycle_graph(6)
+    overlap = Overlap(table=rng.normal(size=(9, K)), bias=-0.5, gate=0.6, least=1.0)
+    settings = Settings(distance='overlap', accumulate='sum')
     H, r = statistics(2, 6, 4)
-    r = r[..., :1]
-    out = run_network(settings, H, r, mask_of(ring).expand(T, 6, 6), distance=overlap)
-    assert (out.W[0, :, mask_of(ring)] == 0).any()  # some edge is beyond the gate
+    H, r = H[0], r[0, ..., :1]
+    evidence = rng.random((6, 4, 9)) * (rng.random((6, 4, 9)) < 0.6) * H.any((-1, -2))[..., None]
     swarm = LocalTransport(
-        Agent(name(i), settings, shape=(K, 1), distance=overlap) for i in range(6)
+        Agent(name(i), settings, shape=(K, 1, 9), distance=overlap) for i in range(6)
     )
-    for t in range(T):
-        for i in range(6):
-            observe(swarm.agents[name(i)], H[t, i], r[t, i])
-        swarm.run_step(t, links_of(ring))
-        for i in range(6):
-            assert_equal(swarm.agents[name(i)], i, out, t, 4)
+    for i in range(6):
+        touched = H[i].any((-1, -2))
+        keys = keys_of(4)[touched]
+        swarm.agents[name(i)].observe(keys, H[i][touched], r[i][touched], evidence[i][touched])
+    ring = networkx.cycle_graph(6)
+    swarm.run_step(0, links_of(ring))
+    d = pairwise(overlap, H, local_solve(H, r, settings.lambda1_local), evidence)
+    W, _ = infer(d, mask_of(ring).numpy(), settings)
+    assert np.isinf(d[mask_of(ring).numpy()]).any()  # some edge is beyond the gate
+    assert W.any()
+    for i in range(6):
+        weights = {name(j): w for j, w in enumerate(W[i]) if w > 0}
+        assert swarm.agents[name(i)].weights == pytest.approx(weights, abs=1e-8)
 
 
 def test_alone_with_and_without_data():
@@ -205,7 +212,7 @@ def test_state_is_saved_and_restored():
         restarted.restore(parts.remove('a').state())
         parts.add(restarted)
         np.testing.assert_array_equal(restarted.theta[1], whole.agents['a'].theta[1])
-    with pytest.raises(ValueError, match='saved A and b have shapes'):
+    with pytest.raises(ValueError, match='saved b has shape'):
         Agent('a', settings, shape=(K, C + 1)).restore(restarted.state())
 
 

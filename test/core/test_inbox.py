@@ -15,7 +15,7 @@ KEYS = np.array([[0, 0], [4, -1]], dtype=np.int32)
 
 
 def good(**changes):
-    message = Params('bob', 5, Phase.LOCAL, 0, 77, KEYS, np.ones((2, *SHAPE)))
+    message = Params('bob', 5, Phase.LOCAL, 0, 77, KEYS, np.ones((2, *SHAPE)), np.ones((2, 0)))
     return replace(message, **changes)
 
 
@@ -83,7 +83,7 @@ def test_replayed_and_too_large():
     assert agent.receive(good()) is None
     assert str(agent.receive(good())).startswith('replayed')
     large = good(robot='eve', keys=np.arange(6, dtype=np.int32).reshape(3, 2),
-                 values=np.ones((3, *SHAPE)))
+                 values=np.ones((3, *SHAPE)), evidence=np.ones((3, 0)))
     assert str(agent.receive(large)).startswith('too large')
 
 

@@ -156,19 +156,20 @@ def test_distances():
 
 def test_overlap_distance_judges_only_what_both_know():
     rng = np.random.default_rng(1)
-    overlap = Overlap(table=np.eye(K) * 8, bias=-4.0)  # one cell per feature, θ = 1: occupied
+    overlap = Overlap(table=np.eye(K) * 8, bias=-4.0, least=2.0)  # a part per feature, θ = 1: wall
     walls = (rng.random((8, K, 1)) < 0.5).astype(float)
     theta = np.stack((walls, walls, 1 - walls))
     known = np.array([[1, 1, 1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 1, 0, 0]])
-    A = np.eye(K) * known[..., None, None]
+    A = np.zeros((3, 8, K, K))
     theta = theta * known[..., None, None]
-    d = pairwise(overlap, A, theta)
+    evidence = known[..., None] * np.ones(K)
+    d = pairwise(overlap, A, theta, evidence)
     assert d[0, 1] < 0.1  # same place, explored elsewhere: ‖θ_i − θ_j‖² would be large
     assert np.isinf(d[0, 2])  # another place
     np.testing.assert_array_equal(d, d.T)
     # Too little in common to tell: nothing speaks against the peer.
-    known[1, 3:5] = 0
-    assert pairwise(overlap, np.eye(K) * known[..., None, None], theta)[0, 1] == 0
+    evidence[1, 3:5] = 0
+    assert pairwise(overlap, A, theta, evidence)[0, 1] == 0
 
 
 def regression_tasks(seed, groups, tasks=24, features=12):

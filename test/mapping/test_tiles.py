@@ -11,7 +11,7 @@ def test_statistics_are_the_weighted_sums_over_cells() -> None:
         rng.normal(size=(5, 6, 6)), rng.uniform(0.1, 1, 5), rng.normal(size=5), -1.0
     )
     counts = rng.integers(0, 4, (3, 5, 6, 6)).astype(np.uint16)
-    H, r = model.statistics(counts)
+    H, r, evidence = model.statistics(counts)
     for n in range(3):
         wanted_h, wanted_r = np.zeros((5, 5)), np.zeros(5)
         for kind, y, x in np.ndindex(5, 6, 6):
@@ -22,3 +22,6 @@ def test_statistics_are_the_weighted_sums_over_cells() -> None:
         assert np.allclose(H[n], wanted_h, rtol=1e-4, atol=1e-4)
         assert np.allclose(r[n, :, 0], wanted_r, rtol=1e-4, atol=1e-4)
     assert np.array_equal(H, H.swapaxes(1, 2))
+    # parts as small as cells tell all: the metric is H itself
+    metric = np.einsum('np,pkl->nkl', evidence, model.part_matrices)
+    assert np.allclose(metric, H, rtol=1e-4, atol=1e-4)

@@ -10,7 +10,7 @@ from delama_ros.mapping.default import SETTINGS
 from delama_ros.mapping.trainer import Config, Trainer, episodes
 
 CONFIG = Config(
-    plans='generated:1-4', validation='generated:7-8', features=8, rounds=2, head_iterations=6,
+    plans='generated:1-4', validation='generated:7-8', features=8, head_iterations=6,
     unrolled_iterations=2, batch=1, check_every=3, jobs=1,
 )
 

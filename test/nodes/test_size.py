@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 
+from delama_ros.core.blocks import Shape
 from delama_ros.core.messages import Dual, Phase
 from delama_ros.nodes.wire import dual_to_ros, packet_to_ros
 from delama_ros.transport.port import Packet
@@ -22,7 +23,7 @@ def serialised(message: object, frame: str) -> int:
 @given(st.text('xyz', max_size=6), NAMES, st.integers(0, 5), st.binary(max_size=20))
 def test_packets(frame: str, names: list[str], blocks: int, data: bytes) -> None:
     keys = np.zeros((blocks, 2), np.int32)
-    packet = Packet('robot' + frame, 3, 6, 1, 2**60, tuple(names), 1, (32, 1), keys, data)
+    packet = Packet('robot' + frame, 3, 6, 1, 2**60, tuple(names), 1, Shape(32, 1, 36), keys, data)
     assert wire_bytes(packet, frame) == serialised(packet_to_ros(packet), frame)
 
 

@@ -22,6 +22,7 @@ PARAMS = Params(
     fingerprint=2**64 - 5,
     keys=np.array([[-1, 2], [3, -4]], np.int32),
     values=np.random.default_rng(0).normal(size=(2, 32, 1)),
+    evidence=np.random.default_rng(1).random((2, 36)),
 )
 DUAL = Dual(
     robot='alice',
@@ -86,7 +87,7 @@ def test_what_does_not_fit_is_refused() -> None:
         packet_from_ros(message)
     message = packet_to_ros(packet(Encoding.FLOAT64))
     message.features = 31
-    with pytest.raises(ValueError, match='512 bytes for 2 blocks of 31 x 1'):
+    with pytest.raises(ValueError, match='1088 bytes for 2 blocks of 31 x 1'):
         Port('bob', Encoding.FLOAT64).unpack(packet_from_ros(message))
     message = dual_to_ros(DUAL)
     message.names = ['alice']

@@ -124,7 +124,7 @@ def test_a_death_in_mid_step_costs_one_deadline() -> None:
     team = Team('a', 'b', 'c')
     team.scan(1.0)
     team.scan(2.1)
-    team.deliver(most=8)  # c has said its local map, and no more
+    team.deliver(most=3)  # c has said its local map, and no more
     team.dead.add('c')
     team.deliver()
     assert team.reports['a'] == []

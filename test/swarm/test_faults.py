@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from rclpy.qos import QoSProfile
 
+from delama_ros.core.blocks import Shape
 from delama_ros.core.messages import Params, Phase
 from delama_ros.mapping.default import default_mapper
+from delama_ros.mapping.tiles import PARTS
 from delama_ros.msg import ModelParams
 from delama_ros.nodes.wire import packet_to_ros
 from delama_ros.swarm.description import from_mapping
@@ -54,19 +56,21 @@ def lies(step: int) -> dict[str, Packet]:
         agent.fingerprint,
         np.array([[0, 0]], np.int32),
         np.ones((1, size, 1)),
+        np.ones((1, PARTS**2)),
     )
     packet = Port('rogue', Encoding.FLOAT64).pack(honest)
     assert isinstance(packet, Packet)
     half = packet.data[: len(packet.data) // 2]
-    nan = np.full(size, np.nan).astype('<f8').tobytes()
-    huge = np.full(size, 1e300).astype('<f8').tobytes()
+    numbers = len(packet.data) // 8
+    nan = np.full(numbers, np.nan).astype('<f8').tobytes()
+    huge = np.full(numbers, 1e300).astype('<f8').tobytes()
     return {
         'not finite': replace(packet, data=nan),
         'absurd value': replace(packet, data=huge),
         'foreign fingerprint': replace(packet, fingerprint=12345),
         'future step': replace(packet, step=step + 50),
         'past step': replace(packet, step=max(0, step - 1)),
-        'wrong shape': replace(packet, shape=(size // 2, 1), data=half),
+        'wrong shape': replace(packet, shape=Shape(size // 2, 1, PARTS**2 // 2), data=half),
         'unknown phase': replace(packet, phase=77),
         'malformed': replace(packet, keys=np.zeros((1, 1), np.int32)),
     }

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from delama_ros.core.blocks import Shape
 from delama_ros.core.messages import Dual, Params, Phase
 from delama_ros.transport.port import Encoding, Packet, Port
 
@@ -13,7 +14,7 @@ KEYS = np.array([[0, 0], [2, -3]], np.int32)
 
 def model(value: float, step: int = 1, number: int = 0, robot: str = 'a') -> Params:
     values = value * np.ones((2, 4, 1))
-    return Params(robot, step, Phase.UPDATE, number, 7, KEYS, values)
+    return Params(robot, step, Phase.UPDATE, number, 7, KEYS, values, np.ones((2, 3)))
 
 
 def packet(port: Port, message: Params) -> Packet:
@@ -87,8 +88,8 @@ def test_a_sender_that_has_restarted_is_heard_again() -> None:
     ('changes', 'words'),
     [
         ({'encoding': 9}, 'encoding 9 is not known'),
-        ({'data': b'123'}, '3 bytes for 2 blocks of 4 x 1 numbers, expected 64'),
-        ({'shape': (5, 1)}, 'expected 80'),
+        ({'data': b'123'}, '3 bytes for 2 blocks of 4 x 1 numbers and 3 parts, expected 112'),
+        ({'shape': Shape(5, 1, 3)}, 'expected 128'),
         ({'encoding': 1}, 'message'),
     ],
 )
