@@ -6,10 +6,9 @@ import argparse
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from delama_ros.cli.errors import UserError
 
@@ -47,7 +46,9 @@ def run(args: argparse.Namespace) -> int:
     except ImportError:
         raise UserError('training needs torch: pip install "delama_ros[train]"') from None
     from delama_ros.mapping.default import SETTINGS
-    from delama_ros.mapping.trainer import Trainer, episodes
+    from delama_ros.mapping.trainer import MapTraining, episodes
+    from delama_ros.training.curves import plot_curves
+    from delama_ros.training.loop import Loop
 
     torch.set_num_threads(1)
     config = _config(args)
@@ -58,45 +59,41 @@ def run(args: argparse.Namespace) -> int:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f'cannot write to {out.parent}: {error.strerror}') from error
-    state = out.with_suffix('.state')
     began = time.monotonic()
+    made = {'command': shlex.join(['delama', *sys.argv[1:]])}
     try:
         training = episodes(config, config.plans, noisy=True)
         validation = episodes(config, config.validation, noisy=False)
-        trainer = Trainer(config, SETTINGS, training, validation)
         print(
             f'{len(training)} plans to train on, {len(validation)} to validate on, '
             f'{time.monotonic() - began:.0f} s'
         )
-        if state.exists():
-            trainer.restore(state)
-            print(f'going on at {trainer.progress.stage} {trainer.progress.iteration}')
+        run = MapTraining(config, SETTINGS, training, validation)
+        loop = Loop(
+            run.model, run.stages(), seed=config.seed, identity=asdict(config),
+            state=out.with_suffix('.state'), log=out.with_suffix('.jsonl'),
+        )
+
+        def keep(loop: Loop) -> None:
+            curve = {**made, 'curve': loop.progress.curve}
+            run.checkpoint(loop.best, curve).save(out)
+            plot_curves({out.stem: loop.progress.curve}, out.with_suffix('.png'))
+
+        loop.run(keep)
     except ValueError as error:
         raise UserError(str(error)) from error
-    made = {'command': shlex.join(['delama', *sys.argv[1:]])}
-
-    def save(trainer: Trainer) -> None:
-        trainer.checkpoint(made).save(out)
-        trainer.save_state(state)
-
-    trainer.run(save)
-    save(trainer)
-    state.unlink()
     print(f'{out}: {out.stat().st_size / 1000:.0f} kB after {time.monotonic() - began:.0f} s')
     return 0
 
 
 def _config(args: argparse.Namespace) -> Any:
     from delama_ros.mapping.trainer import Config
+    from delama_ros.training.config import configure, read_file
 
-    values: dict[str, Any] = {}
+    given = ('plans', 'validation', 'features', 'seed')
     try:
-        if args.config:
-            values = yaml.safe_load(Path(args.config).read_text(encoding='utf-8'))
-        given = ('plans', 'validation', 'features', 'seed')
+        values = read_file(args.config) if args.config else {}
         values |= {name: getattr(args, name) for name in given if getattr(args, name) is not None}
-        return Config.of(values)
-    except OSError as error:
-        raise UserError(f'{args.config}: cannot be read: {error.strerror}') from None
-    except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise UserError(f'{args.config or "settings"}: {error}') from None
+        return configure(Config, values)
+    except ValueError as error:
+        raise UserError(str(error)) from None

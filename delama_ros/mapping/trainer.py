@@ -6,23 +6,23 @@ matter between robots and fits the features to what is left of neighbours' evide
 
 from __future__ import annotations
 
+import copy
 import math
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass
+from functools import partial
 from multiprocessing import Pool
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy
 
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.dataset import Episode, episode, plan_specs, split
 from delama_ros.mapping.learned import POOL, LearnedTiles, principal_tiles, soft_f1
+from delama_ros.training.loop import Check, Stage
 
 CHECKED = (1, 6, 12)  # steps at which validation scores
 
@@ -49,29 +49,6 @@ class Config:
     patience: int = 4  # checks without progress after which a stage ends
     jobs: int = 2  # processes that draw plans and scan them
 
-    @classmethod
-    def of(cls, values: dict[str, Any]) -> Config:
-        """Read a mapping as YAML gives it; ValueError names what does not belong."""
-        known = {f.name: f for f in fields(cls)}
-        for name, value in values.items():
-            if name not in known:
-                raise ValueError(f'{name} is not a setting, expected one of {sorted(known)}')
-            kind = type(known[name].default)
-            if not isinstance(value, kind) and not (kind is float and isinstance(value, int)):
-                raise ValueError(f'{name} is {value!r}, expected {kind.__name__}')
-        return cls(**values)
-
-
-@dataclass
-class Progress:
-    """Where a run stands; kept beside the checkpoint so that it can go on."""
-
-    stage: str = 'head'
-    iteration: int = 0
-    best: float = 0.0
-    since_best: int = 0
-    curve: list[dict[str, Any]] = field(default_factory=list)
-
 
 def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
     """Draw or read the plans and let robots scan them, in several processes."""
@@ -92,8 +69,8 @@ def _episode(spec: str, number: int, turn: float, noise: float) -> Episode:
     return episode(spec, number, shifted=True, turn=turn, noise=noise)
 
 
-class Trainer:
-    """Runs both stages; `model` is the best so far."""
+class MapTraining:
+    """A model, its data and the stages that it is trained in."""
 
     def __init__(
         self,
@@ -101,118 +78,70 @@ class Trainer:
         settings: Settings,
         training: list[Episode],
         validation: list[Episode],
-        say: Callable[[str], None] = print,
     ) -> None:
         torch.manual_seed(config.seed)
         self.config = config
-        self.progress = Progress()
-        self._rng = np.random.default_rng([config.seed, 0x7A1])
         self._training, self._validation = training, validation
-        self._say = say
         truth = np.concatenate([e.truth for e in training]).astype(np.float64)
         self.model = LearnedTiles(principal_tiles(truth, config.features), settings)
-        self._best = _copy(self.model)
-        self._optimiser = torch.optim.Adam(self.model.parameters())
-        self._resumed: dict[str, Any] | None = None  # state of the optimiser to go on with
 
-    def run(self, save: Callable[[Trainer], None]) -> None:
-        """Train to the end; save is called after each check, with the best model in place."""
+    def stages(self) -> list[Stage]:
+        """Return the head stage and the unrolled one."""
         config = self.config
-        stages = (
-            ('head', config.head_iterations, config.rate, config.check_every, self._head_loss),
-            ('unrolled', config.unrolled_iterations, config.unrolled_rate,
-             max(1, config.check_every // 5), self._unrolled_loss),
-        )
-        names = [stage[0] for stage in stages]
-        for name, iterations, rate, every, loss in stages[names.index(self.progress.stage):]:
-            if self.progress.stage != name:
-                self.progress = Progress(stage=name, curve=self.progress.curve)
-            self._stage(iterations, rate, every, loss, save)
-
-    def _stage(
-        self,
-        iterations: int,
-        rate: float,
-        every: int,
-        loss: Callable[[], Tensor],
-        save: Callable[[Trainer], None],
-    ) -> None:
-        numbers = [p for name, p in self.model.named_parameters() if name != 'table']
-        groups: list[dict[str, Any]] = [
-            {'params': [self.model.table], 'top': rate}, {'params': numbers, 'top': 8 * rate}
+        return [
+            Stage(
+                'head', config.head_iterations, self._groups(config.rate), self._head_loss,
+                partial(self._check, unrolled=False), config.check_every, config.patience,
+            ),
+            Stage(
+                'unrolled', config.unrolled_iterations, self._groups(config.unrolled_rate),
+                self._unrolled_loss, partial(self._check, unrolled=True),
+                max(1, config.check_every // 5), config.patience,
+            ),
         ]
-        self._optimiser = torch.optim.Adam(groups)
-        if self._resumed is not None:
-            self._optimiser.load_state_dict(self._resumed)
-            self._resumed = None
-        began = time.monotonic()
-        patience = self.config.patience
-        while self.progress.iteration < iterations and self.progress.since_best < patience:
-            cosine = 0.5 + 0.5 * math.cos(math.pi * self.progress.iteration / iterations)
-            for group in self._optimiser.param_groups:
-                group['lr'] = rate / 40 + (group['top'] - rate / 40) * cosine
-            value = loss()
-            self._optimiser.zero_grad()
-            value.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
-            self._optimiser.step()
-            self.progress.iteration += 1
-            if self.progress.iteration % every == 0 or self.progress.iteration == iterations:
-                self._check(value.item(), time.monotonic() - began)
-                save(self)
-        self.model.load_state_dict(self._best)
 
-    def _check(self, loss: float, seconds: float) -> None:
-        progress = self.progress
-        f1 = self.validate()
-        mean = sum(f1) / len(f1)
-        progress.since_best = 0 if mean > progress.best else progress.since_best + 1
-        if mean > progress.best:
-            progress.best, self._best = mean, _copy(self.model)
-        progress.curve.append({
-            'stage': progress.stage, 'iteration': progress.iteration,
-            'loss': round(loss, 4), 'f1': [round(value, 2) for value in f1],
-        })
-        scores = ' / '.join(f'{value:.2f}' for value in f1)
-        self._say(
-            f'{progress.stage:8s} {progress.iteration:4d}  loss {loss:.4f}  validation F1 {scores}'
-            f' at t = {" / ".join(map(str, CHECKED))}  {seconds:.0f} s'
-        )
+    def _groups(self, rate: float) -> list[tuple[list[nn.Parameter], float]]:
+        numbers = [p for name, p in self.model.named_parameters() if name != 'table']
+        return [([self.model.table], rate), (numbers, 8 * rate)]
+
+    def _check(self, *, unrolled: bool) -> Check:
+        f1 = self.validate(unrolled=unrolled)
+        return Check(sum(f1) / len(f1), {f'F1 t={t}': v for t, v in zip(CHECKED, f1, strict=True)})
 
     @torch.no_grad()
-    def validate(self) -> list[float]:
-        """F1 in per cent at the checked steps: of all data together, or of DeLAMA once unrolled."""
+    def validate(self, *, unrolled: bool) -> list[float]:
+        """F1 in per cent at the checked steps: of all data together, or of DeLAMA if unrolled."""
         rows = []
         for item in self._validation:
-            if self.progress.stage == 'head':
-                thetas = [self.model.alone(_counts(item, 0, t).sum(0)) for t in CHECKED]
-            else:
+            if unrolled:
                 parts = [
                     _counts(item, a, b) for a, b in zip((0, *CHECKED[:-1]), CHECKED, strict=True)
                 ]
                 thetas = self.model.together(parts)
+            else:
+                thetas = [self.model.alone(_counts(item, 0, t).sum(0)) for t in CHECKED]
             rows.append([hard_f1(self.model.probabilities(theta), item) for theta in thetas])
         return [100 * float(value) for value in np.mean(rows, 0)]
 
-    def _head_loss(self) -> Tensor:
+    def _head_loss(self, rng: np.random.Generator) -> Tensor:
         """Loss of maps from the data of one, two or all robots up to some step."""
         losses = []
-        for number in self._rng.integers(0, len(self._training), self.config.batch):
+        for number in rng.integers(0, len(self._training), self.config.batch):
             item = self._training[number]
-            counts = _counts(item, 0, int(self._rng.choice((1, 2, 3, 4, 6, 8, 10, 12))))
+            counts = _counts(item, 0, int(rng.choice((1, 2, 3, 4, 6, 8, 10, 12))))
             robots = item.shape[1]
-            team = self._rng.permutation(robots)[: self._rng.choice((1, 2, robots, robots))]
+            team = rng.permutation(robots)[: rng.choice((1, 2, robots, robots))]
             together = counts[torch.from_numpy(team)].sum(0)
             touched = together.flatten(1).any(1)
             probabilities = self.model.probabilities(self.model.alone(together[touched]))
             losses.append(self._loss(probabilities, _truth(item)[touched]))
         return torch.stack(losses).mean()
 
-    def _unrolled_loss(self) -> Tensor:
+    def _unrolled_loss(self, rng: np.random.Generator) -> Tensor:
         """Loss of every robot's map after each of three random steps of DeLAMA."""
-        item = self._training[int(self._rng.integers(len(self._training)))]
+        item = self._training[int(rng.integers(len(self._training)))]
         steps = item.shape[0]
-        times = sorted(self._rng.choice(np.arange(1, steps + 1), 3, replace=False).tolist())
+        times = sorted(rng.choice(np.arange(1, steps + 1), 3, replace=False).tolist())
         parts = [_counts(item, a, b) for a, b in zip((0, *times[:-1]), times, strict=True)]
         truth = _truth(item)
         losses = []
@@ -227,36 +156,12 @@ class Trainer:
         f1 = soft_f1(probabilities, truth, self.config.sharpness)
         return 1 - f1 + self.config.cross_entropy * entropy
 
-    def checkpoint(self, made: dict[str, Any]) -> Checkpoint:
-        """Return the best model so far as robots use it."""
-        last = _copy(self.model)
-        self.model.load_state_dict(self._best)
-        model, settings = self.model.export()
-        self.model.load_state_dict(last)
-        return Checkpoint(
-            model, settings, {**made, 'config': asdict(self.config), 'curve': self.progress.curve}
-        )
-
-    def save_state(self, path: Path) -> None:
-        """Write all that is needed to go on."""
-        torch.save(
-            {'model': self.model.state_dict(), 'best': self._best,
-             'progress': asdict(self.progress), 'config': asdict(self.config),
-             'optimiser': self._optimiser.state_dict(),
-             'random': self._rng.bit_generator.state},
-            path,
-        )
-
-    def restore(self, path: Path) -> None:
-        """Go on from a saved state; ValueError if it belongs to another configuration."""
-        state = torch.load(path, weights_only=True)
-        if state['config'] != asdict(self.config):
-            raise ValueError(f'{path} was saved by another configuration, remove it to start anew')
-        self.model.load_state_dict(state['model'])
-        self._best = state['best']
-        self._resumed = state['optimiser']
-        self.progress = Progress(**state['progress'])
-        self._rng.bit_generator.state = state['random']
+    def checkpoint(self, state: dict[str, Tensor], made: dict[str, Any]) -> Checkpoint:
+        """Return a state of the model as robots use it."""
+        model = copy.deepcopy(self.model)
+        model.load_state_dict(state)
+        tiles, settings = model.export()
+        return Checkpoint(tiles, settings, {**made, 'config': asdict(self.config)})
 
 
 def _counts(item: Episode, after: int, steps: int) -> Tensor:
@@ -279,6 +184,3 @@ def hard_f1(probabilities: Tensor, item: Episode) -> float:
     wanted = robots * (truth.sum() + item.missed / POOL**2)
     return float(2 * hits / (claimed.sum() + wanted))
 
-
-def _copy(model: torch.nn.Module) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}

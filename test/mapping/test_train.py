@@ -1,13 +1,15 @@
 """Training: it learns, stops and goes on to the same end, and refuses what it cannot use."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from delama_ros.mapping.dataset import plan_specs, split
 from delama_ros.mapping.default import SETTINGS
-from delama_ros.mapping.trainer import Config, Trainer, episodes
+from delama_ros.mapping.trainer import Config, MapTraining, episodes
+from delama_ros.training.config import configure
+from delama_ros.training.loop import Loop
 
 CONFIG = Config(
     plans='generated:1-4', validation='generated:7-8', features=8, head_iterations=6,
@@ -20,47 +22,47 @@ def data():
     return [episodes(CONFIG, plans, noisy=False) for plans in (CONFIG.plans, CONFIG.validation)]
 
 
-def trainer(data, config: Config = CONFIG) -> Trainer:
-    return Trainer(config, SETTINGS, *data, say=lambda text: None)
+def train(data, state=None, keep=None, config: Config = CONFIG) -> tuple[MapTraining, Loop]:
+    run = MapTraining(config, SETTINGS, *data)
+    loop = Loop(
+        run.model, run.stages(), seed=0, identity=asdict(config), state=state,
+        say=lambda text: None,
+    )
+    loop.run(keep)
+    return run, loop
 
 
 def test_learning_helps_and_is_exported(data) -> None:
-    learner = trainer(data)
-    before = np.mean(learner.validate())
-    learner.run(lambda t: None)
-    checkpoint = learner.checkpoint({'command': 'test'})
+    before = np.mean(MapTraining(CONFIG, SETTINGS, *data).validate(unrolled=False))
+    run, loop = train(data)
+    checkpoint = run.checkpoint(loop.best, {'command': 'test'})
     assert checkpoint.model.table.shape == (8, 24, 24)
     assert checkpoint.made['command'] == 'test'
-    heads = [c['f1'] for c in checkpoint.made['curve'] if c['stage'] == 'head']
-    assert np.mean(heads[-1]) > before
+    heads = [line['values'] for line in loop.progress.curve if line['stage'] == 'head']
+    assert np.mean(list(heads[-1].values())) > before
 
 
 def test_a_stopped_run_can_go_on(data, tmp_path) -> None:
     class Stop(Exception):  # noqa: N818
         pass
 
-    def stop(learner: Trainer) -> None:
-        learner.save_state(tmp_path / 'state')
+    def stop(loop: Loop) -> None:
         raise Stop
 
     with pytest.raises(Stop):
-        trainer(data).run(stop)
-    resumed = trainer(data)
-    resumed.restore(tmp_path / 'state')
-    assert resumed.progress.iteration == 3
-    resumed.run(lambda t: None)
-    whole = trainer(data)
-    whole.run(lambda t: None)
-    assert resumed.progress.curve == whole.progress.curve
+        train(data, tmp_path / 'state', stop)
     with pytest.raises(ValueError, match='another configuration'):
-        trainer(data, replace(CONFIG, seed=5)).restore(tmp_path / 'state')
+        train(data, tmp_path / 'state', config=replace(CONFIG, seed=5))
+    resumed, whole = (train(data, state)[1] for state in (tmp_path / 'state', None))
+    for key, value in whole.best.items():
+        assert (resumed.best[key] == value).all()
 
 
 def test_wrong_settings_are_named() -> None:
     with pytest.raises(ValueError, match='fetures'):
-        Config.of({'fetures': 3})
+        configure(Config, {'fetures': 3})
     with pytest.raises(ValueError, match="'many'"):
-        Config.of({'features': 'many'})
+        configure(Config, {'features': 'many'})
     with pytest.raises(ValueError, match='generated:A-B'):
         plan_specs('generated:9-3')
 
