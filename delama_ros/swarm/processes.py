@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -56,14 +56,24 @@ class Processes:
         for part in ('log', 'parameters'):
             (folder / part).mkdir(parents=True, exist_ok=True)
 
-    def start(self, name: str, module: str, namespace: str, parameters: dict[str, Any]) -> None:
-        """Start `python -m module` as the node `namespace` with the given parameters."""
+    def start(
+        self,
+        name: str,
+        module: str,
+        namespace: str,
+        parameters: dict[str, Any],
+        prefix: Sequence[str] = (),
+    ) -> None:
+        """Start `python -m module` as the node `namespace` with the given parameters.
+
+        A prefix is a command that runs another one, on another host for example.
+        """
         file = self._folder / 'parameters' / f'{name}.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
         command = [sys.executable, '-m', module, '--ros-args', '-r', f'__ns:={namespace}']
         with (self._folder / 'log' / f'{name}.log').open('wb') as log:
             self._running[name] = subprocess.Popen(
-                [*command, '--params-file', str(file)],
+                [*prefix, *command, '--params-file', str(file)],
                 env=self._environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,

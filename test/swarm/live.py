@@ -1,7 +1,7 @@
 """A swarm of real processes that a test can watch and hurt."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -10,6 +10,7 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 
+from delama_ros.msg import ModelParams
 from delama_ros.nodes.observer import Observer
 from delama_ros.swarm.description import Swarm
 from delama_ros.swarm.processes import Processes
@@ -49,9 +50,9 @@ class LiveSwarm:
         parameters = {**self.swarm.simulator_parameters(), 'start_wait': 0.0}
         self.processes.start('simulator', 'delama_ros.nodes.simulator', '/', parameters)
 
-    def start_robot(self, name: str, **changes: Any) -> None:
+    def start_robot(self, name: str, prefix: Sequence[str] = (), **changes: Any) -> None:
         parameters = {**self.swarm.robot_parameters(name), **changes}
-        self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters)
+        self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters, prefix)
 
     def until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
         """Wait for something to become true."""
@@ -59,6 +60,20 @@ class LiveSwarm:
         while not condition():
             assert time.monotonic() < end, f'not within {seconds} s; {self.diagnostics}'
             self._executor.spin_once(timeout_sec=0.1)
+
+    def kill_in_step(self, robot: str) -> int:
+        """End a robot at once when it has said the first word of a step; returns the step."""
+        said: list[int] = []
+
+        def on_params(message: ModelParams) -> None:
+            if message.robot == robot and message.phase == ModelParams.LOCAL and not said:
+                self.processes.kill(robot)
+                said.append(message.step)
+
+        heard = self.node.create_subscription(ModelParams, '/delama/params', on_params, 100)
+        self.until(lambda: bool(said))
+        self.node.destroy_subscription(heard)
+        return said[0]
 
     def step_of(self, robot: str) -> int:
         """Return the last step a robot has done."""
