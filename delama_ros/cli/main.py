@@ -13,6 +13,7 @@ from delama_ros.cli.errors import UserError
 COMMANDS = {
     'swarm': 'simulate a swarm of robots that map a building together',
     'view': 'watch a swarm, live or recorded, in a browser',
+    'human': 'play the game in which people and agents learn lines together; report on it',
     'plan': 'show, describe and convert floor plans',
     'convert': 'turn a CARMEN log or a ROS 1 bag into rosbag2',
     'train': 'meta-train a model: features, evidence weights, coefficients',

@@ -1,0 +1,157 @@
+"""`delama human`: the game of section 6.4 in the browser, its report and its data."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from delama_ros.cli.errors import UserError
+from delama_ros.cli.output import print_table, write_json
+
+SIMULATED = 200  # tasks of DeLAMA's own row
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the `human` subcommand."""
+    parser = subparsers.add_parser(
+        'human',
+        help='play the game in which people and agents learn lines together; report on it',
+        description='Serve the game to browsers (play), print the table and draw the figure of '
+        'all games so far (report), or write them as CSV files (export).',
+        epilog='examples:\n'
+        '  delama human                              play on this machine\n'
+        '  delama human --host 0.0.0.0               play in this network; shows a join code\n'
+        '  delama human report --plot ratings.png    table and figure\n'
+        '  delama human export --out games/          all data as CSV',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        'action', nargs='?', choices=['play', 'report', 'export'], default='play',
+        help='default: play',
+    )
+    parser.add_argument(
+        '--db', metavar='FILE', default='runs/human.sqlite', help='the games (default %(default)s)'
+    )
+    play = parser.add_argument_group('play')
+    play.add_argument('--host', default='127.0.0.1', help='address to serve (default: localhost)')
+    play.add_argument('--port', type=int, help='default: 8420, or a free one')
+    for stage, seconds in (('learn', 120), ('aggregate', 150), ('result', 60)):
+        play.add_argument(
+            f'--{stage}-time', type=float, default=seconds, metavar='S',
+            help=f's until the stage ends by itself (default {seconds})',
+        )
+    report = parser.add_argument_group('report')
+    report.add_argument(
+        '--tasks', type=int, default=SIMULATED, help='simulated for DeLAMA (default %(default)s)'
+    )
+    report.add_argument('--json', metavar='FILE', help='write all figures to FILE')
+    report.add_argument('--plot', metavar='FILE', help='draw ratings against distances')
+    export = parser.add_argument_group('export')
+    export.add_argument('--out', metavar='DIR', default='runs/human', help='default %(default)s')
+    parser.add_argument(
+        '--seed', type=int,
+        help='of new games (default: none, nobody can foresee them) or of simulated tasks (0)',
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what was asked."""
+    if args.seed is not None and args.seed < 0:
+        raise UserError(f'--seed is {args.seed}, expected 0 or more')
+    try:
+        return {'play': play, 'report': report, 'export': export}[args.action](args)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def play(args: argparse.Namespace) -> int:
+    """Serve the game until Ctrl-C."""
+    for stage in ('learn', 'aggregate', 'result'):
+        if not 1 <= (seconds := getattr(args, f'{stage}_time')) <= 86400:
+            raise UserError(f'--{stage}-time is {seconds}, expected 1 to 86400 s')
+    try:
+        from delama_ros.web import serving
+        from delama_ros.web.game.app import game_app
+    except ImportError as error:
+        raise UserError(f'{error.name} is missing: pip install "delama_ros[web]"') from error
+    from delama_ros.human.game import Limits
+    from delama_ros.human.host import Host
+    from delama_ros.human.store import Store
+    from delama_ros.web.guard import Access
+
+    listener = serving.listen(args.host, args.port)
+    store = Store(Path(args.db))
+    access = serving.new_access(args.host)
+    if access:  # the link that people have stays good when the server is started again
+        access = Access(
+            store.remembered('code', access.code), store.remembered('token', access.token)
+        )
+    limits = Limits(args.learn_time, args.aggregate_time, args.result_time)
+    app = game_app(Host(store, limits, seed=args.seed), access)
+    print(f'open {serving.address(listener, access)} in a browser; Ctrl-C ends', flush=True)
+    if access:
+        print(f'join code: {access.code}', flush=True)
+    print(f'games are kept in {args.db}', flush=True)
+    with suppress(KeyboardInterrupt):
+        serving.make_server(app).run(sockets=[listener])
+    store.close()
+    return 0
+
+
+def report(args: argparse.Namespace) -> int:
+    """Print the paper's table and the correlations; draw the figure."""
+    from delama_ros.human.report import make_report
+    from delama_ros.human.store import open_database
+
+    if args.tasks < SIMULATED:
+        raise UserError(f'--tasks is {args.tasks}, expected at least {SIMULATED}')
+    figures = make_report(open_database(Path(args.db), read_only=True), args.tasks, args.seed or 0)
+    rows = [
+        [row['players'], row['quality'], str(row['n']), *(_mse(m) for m in row['mse'])]
+        for row in figures['table']
+    ]
+    print_table(['players', 'quality', 'n', *(f'MSE t={t}' for t in (1, 2, 3))], rows)
+    print(
+        f'mean ± standard error; n: people who answered, or tasks simulated (seed '
+        f'{figures["seed"]})'
+    )
+    rows = [
+        [row['quality'], str(row['n']), 'none' if row['r'] is None else f'{row["r"]:.2f}']
+        for row in figures['correlation']
+    ]
+    print()
+    print_table(['ratings by people', 'n', 'correlation with log distance'], rows)
+    if args.json:
+        write_json(args.json, figures)
+    if args.plot:
+        try:
+            from delama_ros.human.plot import plot_ratings
+        except ImportError:
+            raise UserError('--plot needs matplotlib: pip install "delama_ros[web]"') from None
+        plot_ratings(figures, args.plot)
+    return 0
+
+
+def export(args: argparse.Namespace) -> int:
+    """Write CSV files."""
+    from delama_ros.human.export import write_csv
+    from delama_ros.human.store import open_database
+
+    try:
+        files = write_csv(open_database(Path(args.db), read_only=True), Path(args.out))
+    except OSError as error:
+        raise UserError(f'cannot write to {args.out}: {error.strerror}') from error
+    for file, rows in files.items():
+        print(f'{file}: {rows} rows', file=sys.stdout)
+    return 0
+
+
+def _mse(value: dict[str, float] | None) -> str:
+    if value is None:
+        return 'none'
+    error = '' if value['se'] is None else f' ± {value["se"]:.3g}'
+    return f'{value["mean"]:.4g}{error}'
