@@ -28,7 +28,10 @@ def listen(host: str = LOCALHOST, port: int | None = None) -> socket.socket:
     for candidate in (port,) if port is not None else (USUAL_PORT, 0):
         try:
             family = socket.AF_INET6 if ':' in host else socket.AF_INET
-            return socket.create_server((host, candidate), family=family, backlog=512)
+            listener = socket.create_server((host, candidate), family=family, backlog=512)
+            # Connections inherit it. Without, an answer's second packet waits 40 ms for the first.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listener
         except (OSError, OverflowError) as error:
             problem = error
     raise ValueError(f'cannot listen on {host}:{port}: {problem}; choose another --host or --port')

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from fastapi import FastAPI
-from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from delama_ros.human.game import Limits
@@ -184,9 +184,7 @@ def test_one_person_holds_a_few_sockets_only(url: str) -> None:
         ]
         for socket in sockets[1:]:
             assert json.loads(socket.recv(60))['stage'] == 'learn'
-        with pytest.raises(ConnectionClosed):
-            for _ in range(2):
-                sockets[0].recv(60)
+        assert len(list(sockets[0])) <= 1  # it ends
         player.post('learn', round=1, **LINE)
         assert json.loads(sockets[-1].recv(60))['stage'] == 'aggregate'
 
