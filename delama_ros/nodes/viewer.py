@@ -40,7 +40,8 @@ class Viewer(Node):
         self.create_timer(DISCOVERY, self._discover, clock=steady)
         self.create_timer(1.0, self.watch.look_around, clock=steady)
         self.server = Server(self.watch, options['host'], options['port'] or None)
-        self.get_logger().info(f'the swarm can be seen at {self.server.address}')
+        # printed, not logged: the address may hold the join code, and logs are a topic
+        print(f'the swarm can be seen at {self.server.address} (Ctrl-C ends)', flush=True)
 
     def _discover(self) -> None:
         topics = {name: kinds[0] for name, kinds in self.get_topic_names_and_types()}

@@ -35,15 +35,15 @@ class Mirror:
         with watch.lock:
             now = watch.now()
             shown = now if at is None else min(max(at, 0.0), now)
-            known = sorted(watch.robots.values(), key=_natural)
-            robots = [r for r in known if watch.heard(r, shown) is not None]
+            robots = sorted(
+                (r for r in watch.robots.values() if watch.heard(r, now) is not None), key=_natural
+            )
             text = {
                 'title': watch.title,
                 'live': watch.live,
                 'progress': round(watch.progress, 3),
                 'now': round(now, 2),
                 'at': round(shown, 2),
-                'known': [r.namespace for r in known],  # at whatever time
                 'robots': [r.namespace for r in robots],
                 'changes': [c for r in robots if len(c := self._changes(r, shown)) > 1],
                 'truths': [
@@ -66,6 +66,7 @@ class Mirror:
         row = robot.rows.at(at)
         facts = {
             'name': robot.name,
+            'heard': self._watch.heard(robot, at) is not None,
             'silent': round(self._watch.silence(robot, at)),
             'row': row.value if row else None,
             'state': state.value if state else None,

@@ -6,7 +6,6 @@ import asyncio
 import json
 import math
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from fastapi import FastAPI, WebSocket, WebSocketDisconnect
@@ -49,8 +48,10 @@ def application(watch: Watch, access: Access | None) -> FastAPI:
     @app.websocket('/updates')
     async def updates(socket: WebSocket) -> None:
         await socket.accept()
-        with suppress(WebSocketDisconnect):
+        try:
             await _Conversation(watch, socket).run()
+        except ValueError:
+            await socket.close(1003)
 
     add_pages(app, STATIC)
     return app
@@ -71,19 +72,22 @@ class _Conversation:
         answering = asyncio.create_task(self._answer())
         try:
             while True:
-                self._take(await self._socket.receive_text())
+                message = await self._socket.receive()
+                if message['type'] == 'websocket.disconnect':
+                    return
+                self._take(message.get('text') or '')
         finally:
             answering.cancel()
 
     def _take(self, text: str) -> None:
-        """Take {"at": seconds, or null for the newest}; WebSocketDisconnect ends talking rot."""
+        """Take {"at": seconds, or null for the newest}; ValueError for anything else."""
         try:
             at = json.loads(text)['at']
             valid = at is None or (isinstance(at, int | float) and math.isfinite(at))
         except (ValueError, TypeError, KeyError):
             valid = False
         if not valid:
-            raise WebSocketDisconnect(1003)
+            raise ValueError(f'asked for {text!r}')
         self._elsewhere = self._elsewhere or at != self._at
         self._at = at
         self._asked.set()
@@ -99,7 +103,10 @@ class _Conversation:
             self._asked.clear()
             self._elsewhere = False
             version = self._watch.version
-            await self._socket.send_bytes(self._mirror.update(self._at))
+            try:
+                await self._socket.send_bytes(self._mirror.update(self._at))
+            except (WebSocketDisconnect, RuntimeError):  # gone, or being shown out
+                return
             await asyncio.sleep(PACE)
 
     def _unchanged(self, version: int) -> bool:

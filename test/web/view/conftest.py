@@ -32,6 +32,9 @@ class Fleet:
         self.robots = robots
         self.steps = steps
         self.plan = load('generated:4').map
+        rows, columns = np.nonzero(self.plan.free)
+        self._columns = columns.min(), columns.max()
+        self._corner = self.plan.centre_of(rows.min(), columns.min())
         self.topics = {topic: kind for topic, (_, kind) in SHARED.items()} | {'/sim/truth': GRID}
         for robot in robots:
             self.topics |= {f'{robot}/collaboration': ROW, f'{robot}/map': GRID}
@@ -52,12 +55,13 @@ class Fleet:
         return grid
 
     def pose(self, robot: str, time: float) -> Pose:
-        return 2.0 + 0.2 * time, 3.0 + 0.5 * self.robots.index(robot), 0.0
+        x, y = self._corner
+        return float(x + 1.0 + 0.2 * time), float(y + 1.0 + 0.4 * self.robots.index(robot)), 0.0
 
     def map(self, robot: str, step: int) -> OccupancyGrid:
         cells = self.plan.cells.copy()
-        seen = round(cells.shape[1] * (0.4 + 0.6 * min(step / self.steps, 1.0)))
-        cells[:, seen:] = -1
+        first, last = self._columns
+        cells[:, round(first + (last - first) * (0.3 + 0.7 * step / self.steps)) + 8 :] = -1
         cells[: self.robots.index(robot)] = -1  # no two maps are the same
         grid = occupancy_to_ros(self.plan.with_cells(cells))
         grid.header = self.header(step * PERIOD)

@@ -92,7 +92,7 @@ def test_any_moment_can_be_asked_for(make_fleet: Any) -> None:
     assert page.log == []
     assert back['scores'] is None  # the curve stays whole
     before = page.ask(0.5)
-    assert before['robots'] == []
+    assert [c['facts']['heard'] for c in before['changes']] == [False, False]
     end = page.ask(None)
     assert end['at'] == end['now'] == 16.0
     assert len(page.trails['/ada']) == 8

@@ -67,7 +67,7 @@ export class Cards {
     const wrong = robot.silent || robot.state?.level > 0;
     card.classList.toggle('silent', robot.silent > 0);
     card.classList.toggle('wrong', Boolean(wrong));
-    put(state, robot.silent ? TEXTS.silent(robot.silent) : wrong ? robot.state.message : TEXTS.ok);
+    put(state, !robot.heard ? TEXTS.notYet : robot.silent ? TEXTS.silent(robot.silent) : wrong ? robot.state.message : TEXTS.ok);
     for (const [fact, value] of Object.entries(factsOf(robot))) {
       put(facts[fact], value);
     }

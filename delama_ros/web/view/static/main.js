@@ -19,7 +19,7 @@ let curves = new Map();
 
 fillIn(document);
 const touch = () => { dirty = true; };
-const looksOf = (robot) => looks(swarm.known.indexOf(robot.id));
+const looksOf = (robot) => looks(swarm.order.indexOf(robot.id));
 const stage = new Stage(find('panels'), swarm, touch);
 const timeline = new Timeline(document, (at) => link.ask(at));
 const cards = new Cards(find('cards'), choose);

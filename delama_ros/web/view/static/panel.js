@@ -40,7 +40,7 @@ export function drawPanel(context, size, view, { swarm, base, focus, layers, loo
   if (layers.graph) {
     // alone all the way, together half-way: the other half is the peer's own weight
     const reach = focus.length > 1 ? 0.5 : 1;
-    focus.forEach((robot) => drawRow(context, robot, swarm, looksOf(robot), toScreen, reach));
+    focus.forEach((robot) => drawRow(context, robot, swarm, looksOf(robot), { toScreen, unit, reach }));
   }
   for (const robot of swarm.list) {
     if (robot.place) {
@@ -129,7 +129,7 @@ function drawScan(context, robot, look, toScreen, unit) {
 }
 
 /** Lines towards each peer, as wide as the weight. */
-function drawRow(context, robot, swarm, look, toScreen, reach) {
+function drawRow(context, robot, swarm, look, { toScreen, unit, reach }) {
   if (!robot.place || robot.silent) {
     return;
   }
@@ -145,7 +145,7 @@ function drawRow(context, robot, swarm, look, toScreen, reach) {
       context.beginPath();
       context.moveTo(x, y);
       context.lineTo(x + reach * (px - x), y + reach * (py - y));
-      context.lineWidth = 1 + 14 * weight + extra;
+      context.lineWidth = 0.8 + 0.45 * unit * weight + extra;
       context.strokeStyle = colour;
       context.globalAlpha = 0.75;
       context.stroke();

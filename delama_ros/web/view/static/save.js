@@ -8,25 +8,26 @@ const SHOWN = 120; // ms each
 const HELD = 2500; // ms the last one
 const WIDEST = 1100; // px of an animation
 const CAPTION = 26; // px
+const PAD = 10; // px around all
 const INK = '#16212b';
 
 /** Draw the panels as they stand on the page onto a canvas of their own, on paper. */
 function compose(stage, looksOf, curves, limit) {
   const { root, swarm } = stage;
   const outer = root.getBoundingClientRect();
-  const ratio = Math.min(window.devicePixelRatio || 1, limit / outer.width);
-  const height = root.scrollHeight + CAPTION;
+  const [width, height] = [outer.width + 2 * PAD, root.scrollHeight + CAPTION + PAD];
+  const ratio = Math.min(window.devicePixelRatio || 1, limit / width);
   const canvas = document.createElement('canvas');
-  canvas.width = Math.round(outer.width * ratio);
+  canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   const context = canvas.getContext('2d', { willReadFrequently: true });
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = '#ffffff';
-  context.fillRect(0, 0, outer.width, height);
+  context.fillRect(0, 0, width, height);
   for (const [id, panel] of stage.panels) {
     const robot = swarm.robots.get(id);
     const frame = panel.canvas.getBoundingClientRect();
-    const [x, y] = [frame.x - outer.x, frame.y - outer.y + root.scrollTop];
+    const [x, y] = [PAD + frame.x - outer.x, PAD + frame.y - outer.y + root.scrollTop];
     context.save();
     context.translate(x, y);
     context.beginPath();
@@ -37,7 +38,7 @@ function compose(stage, looksOf, curves, limit) {
     write(context, panel.name.textContent, x, y - 7, 'left', '600');
     write(context, panel.score.textContent, x + frame.width, y - 7, 'right', '400');
   }
-  write(context, TEXTS.seconds(swarm.at), outer.width - 4, height - 7, 'right', '400');
+  write(context, TEXTS.seconds(swarm.at), width - PAD, height - 8, 'right', '400');
   return canvas;
 }
 

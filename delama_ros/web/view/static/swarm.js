@@ -7,8 +7,7 @@ export class Swarm {
 
   clear() {
     this.robots = new Map(); // by id: what is shown of each
-    this.known = []; // ids of all robots
-    this.order = []; // ids of robots that had been heard at the moment shown
+    this.order = []; // ids of all robots, heard already at the moment shown or not yet
     this.truths = new Map(); // by id: { bitmap, place }
     this.log = [];
     this.scores = []; // [robot, step, F1, truth, time]
@@ -43,7 +42,7 @@ export class Swarm {
       pictures.push(decode(truth, bytes));
     }
     await Promise.all(pictures);
-    for (const name of ['title', 'live', 'progress', 'now', 'at', 'known']) {
+    for (const name of ['title', 'live', 'progress', 'now', 'at']) {
       this[name] = text[name];
     }
     this.order = text.robots;

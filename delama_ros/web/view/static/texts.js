@@ -55,6 +55,7 @@ export const TEXTS = {
   robots: 'Robots',
   log: 'Log',
   ok: 'well',
+  notYet: 'not heard yet',
   warning: 'warning',
   silent: (seconds) => `silent for ${seconds} s`,
   unknown: '–',
