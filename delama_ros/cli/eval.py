@@ -9,6 +9,7 @@ from typing import Any
 
 from delama_ros.cli.errors import UserError
 from delama_ros.cli.eval_log import add_log_parser
+from delama_ros.cli.eval_task import add_task_parsers
 from delama_ros.cli.output import print_table, write_json
 
 ZONE_TEXTS = {
@@ -26,12 +27,14 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         description='Measure DeLAMA against everything one could use instead, on the same data.',
         epilog='examples:\n'
         '  delama eval mapping --plans generated:9000-9010\n'
-        '  delama eval log intel.log.gz --robots 5 --out runs/intel',
+        '  delama eval log intel.log.gz --robots 5 --out runs/intel\n'
+        '  delama eval regression --graph er:0.3 --json regression.json',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     tasks = parser.add_subparsers(metavar='TASK', required=True)
     add_mapping_parser(tasks)
     add_log_parser(tasks)
+    add_task_parsers(tasks)
 
 
 def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:

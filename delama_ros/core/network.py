@@ -15,6 +15,7 @@ from torch.nn.functional import softplus
 
 from delama_ros.core import graph, update
 from delama_ros.core.distances import Distance, by_name, pairwise
+from delama_ros.core.evidence import Evidence
 from delama_ros.core.losses import LOSSES, Loss
 from delama_ros.core.memory import local_solve, remember_all
 from delama_ros.core.settings import Settings
@@ -43,7 +44,7 @@ class DeLAMA(nn.Module):
         loss: Loss,
         settings: Settings,
         *,
-        distance: Distance | None = None,
+        distance: Distance | Evidence | None = None,
         solver: Literal['jacobi', 'cg'] = 'jacobi',
     ) -> None:
         """Start from the coefficients in the settings; those of unused parts are not learned."""
@@ -51,6 +52,7 @@ class DeLAMA(nn.Module):
         self.backbone = backbone
         self.loss = loss
         self._settings = settings
+        self.evidence = distance if isinstance(distance, Evidence) else None
         self._distance = by_name(settings.distance) if distance is None else distance
         self._solve = update.jacobi if solver == 'jacobi' else update.conjugate_gradients
         # Positive by construction: the parameters are inverse softplus and logit of the values.
@@ -97,8 +99,13 @@ class DeLAMA(nn.Module):
         features = self.backbone(X.flatten(0, 3)).unflatten(0, X.shape[:4])  # (B, T, N, S, K)
         if weight is not None:
             weight = weight.double()
-        H, r = LOSSES[self.loss](features.double(), Y.double(), weight)
-        return self.learn(H, r, links, collaborate=collaborate, memory=memory, oracle=oracle)
+        Y = Y.double()
+        H, r = LOSSES[self.loss](features.double(), Y, weight)
+        weight = torch.ones_like(Y[..., 0]) if weight is None else weight
+        moments = torch.stack(((weight[..., None] * Y**2).sum((-1, -2)), weight.sum(-1)), -1)
+        return self.learn(
+            H, r, links, moments=moments, collaborate=collaborate, memory=memory, oracle=oracle
+        )
 
     def learn(
         self,
@@ -106,26 +113,44 @@ class DeLAMA(nn.Module):
         r: Tensor,
         links: Tensor,
         *,
+        moments: Tensor | None = None,
         collaborate: bool = True,
         memory: bool = True,
         oracle: Tensor | None = None,
     ) -> Output:
-        """Learn from statistics H (B, T, N, n, K, K) and r = H α − g (B, T, N, n, K, C)."""
+        """Learn from statistics H (B, T, N, n, K, K) and r = H α − g (B, T, N, n, K, C).
+
+        moments (B, T, N, 2), sums of w y² and w, are what `Evidence` estimates noise from.
+        """
         settings = self.coefficients()
         A, b = remember_all(H, r, settings) if memory else (H, r)
+        found = None
+        if self.evidence is not None:
+            if moments is None:
+                raise ValueError('the distance by evidence needs the moments of the data')
+            if memory:
+                moments = remember_all(H[..., :1, :1], moments[..., None, None, :], settings)[1]
+                moments = moments[..., 0, 0, :]
+            found = self.evidence(A, b, moments, links)
+            A, b = (part / found.noise[..., None, None, None] for part in (A, b))
         local = local_solve(A, b, settings.lambda1_local)
         if not collaborate:
             W = torch.zeros_like(links, dtype=A.dtype)
             return Output(local, W, W[..., 0], local, A, b)
-        if oracle is None:
-            W, z = graph.infer(pairwise(self._distance, A, local), links, settings)
-        else:
+        if oracle is not None:
             W = oracle.to(A.dtype)
             z = torch.zeros_like(W[..., 0])
-        if settings.warm_start:
-            theta = self._one_by_one(A, b, W, local, settings)
+        elif found is not None:
+            W, z = graph.infer(found.apart, links, settings)
         else:
-            theta = self._solve(A, b, W, local, settings)
+            W, z = graph.infer(pairwise(self._distance, A, local), links, settings)  # type: ignore[arg-type]
+        start = local
+        if self.evidence is not None and found is not None:
+            start = local + self.evidence.correction(found, None if oracle is None else W > 0)
+        if settings.warm_start:
+            theta = self._one_by_one(A, b, W, start, settings)
+        else:
+            theta = self._solve(A, b, W, start, settings)
         return Output(theta, W, z, local, A, b)
 
     def _one_by_one(

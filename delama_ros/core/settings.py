@@ -25,7 +25,7 @@ class Settings:
     lambda2: Scalar = 0.1
     lambda3: Scalar = 1.0
     # Collaborative relational inference (Algorithm 3).
-    distance: Literal['paper', 'minA', 'overlap'] = 'minA'
+    distance: Literal['paper', 'minA', 'overlap', 'evidence'] = 'minA'
     # 'global': ΣW = number of agents of the component; 'row': each agent spends 1 by itself;
     # 'edge': 1 for each of its edges.
     budget: Literal['global', 'row', 'edge'] = 'row'
@@ -58,7 +58,7 @@ class Settings:
                 raise ValueError(f'{name} is {value}, expected a number above 0')
         for name, choice, known in (
             ('accumulate', self.accumulate, ('mean', 'sum', 'forget')),
-            ('distance', self.distance, ('paper', 'minA', 'overlap')),
+            ('distance', self.distance, ('paper', 'minA', 'overlap', 'evidence')),
             ('budget', self.budget, ('global', 'row', 'edge')),
         ):
             if choice not in known:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from delama_ros.tasks.task import Task
 
 FEATURES = 50
+CHUNK = 500  # inputs computed at once where memory would not hold all
 
 
 def mlp(hidden: int = 50) -> nn.Module:
@@ -48,12 +50,12 @@ class Residual(nn.Module):
         return torch.relu(self.skip(x) + self.second(torch.relu(self.first(x))))
 
 
-def resnet18(width: int = 64) -> nn.Module:
-    """CIFAR-10: ResNet-18 without batch norm; width 64 is the usual one."""
-    layers: list[nn.Module] = [nn.Conv2d(3, width, 3, padding=1), nn.ReLU()]
+def resnet18(width: int = 64, stride: int = 1) -> nn.Module:
+    """CIFAR-10: ResNet-18 without batch norm; width 64 is the usual one, stride is the first's."""
+    layers: list[nn.Module] = [nn.Conv2d(3, width, 3, stride, padding=1), nn.ReLU()]
     inner = width
-    for outer, stride in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
-        layers += [Residual(inner, outer, stride), Residual(outer, outer, 1)]
+    for outer, step in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
+        layers += [Residual(inner, outer, step), Residual(outer, outer, 1)]
         inner = outer
     return nn.Sequential(
         *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, FEATURES)
@@ -67,6 +69,7 @@ class OnTask(nn.Module):
         super().__init__()
         self.backbone = backbone
         self._inputs: Callable[[Tensor], Tensor] = task.inputs
+        self._cached: tuple[Tensor, Tensor] | None = None  # sorted numbers, their features
 
     def forward(self, X: Tensor) -> Tensor:
         """Return features (n, K) of inputs X (n, ...)."""
@@ -74,6 +77,29 @@ class OnTask(nn.Module):
             features: Tensor = self.backbone(self._inputs(X))
             return features
         # Numbers of images: a picture may have been drawn more than once.
+        if self._cached is not None:
+            numbers, features = self._cached
+            return features[torch.searchsorted(numbers, X)]
         different, place = torch.unique(X, return_inverse=True)
         features = self.backbone(self._inputs(different))
         return features[place]
+
+    @torch.no_grad()
+    def cache(self, *inputs: Tensor) -> None:
+        """Compute all inputs that will be asked for, once; exact as long as nothing is trained."""
+        if not inputs[0].is_floating_point():
+            self._cached = None
+            numbers = torch.unique(torch.cat([X.flatten() for X in inputs]))
+            self._cached = numbers, torch.cat([self(part) for part in torch.split(numbers, CHUNK)])
+
+    @contextmanager
+    def cached(self, *inputs: Tensor) -> Iterator[None]:
+        """Cache inputs for a while, unless they are cached anyway."""
+        if self._cached is not None:
+            yield
+            return
+        self.cache(*inputs)
+        try:
+            yield
+        finally:
+            self._cached = None

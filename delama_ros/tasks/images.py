@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import one_hot, pad
 
 from delama_ros.core.losses import Loss
 from delama_ros.tasks import graphs
@@ -98,3 +98,15 @@ class Images:
         """Return images (..., channels, height, width) in [−1, 1] for numbers of images."""
         flat = self.data.images[X.flatten()]
         return (flat.float() / 127.5 - 1).reshape(*X.shape, *flat.shape[1:])
+
+
+def mirrored_and_shifted(images: Tensor, rng: np.random.Generator, most: int = 3) -> Tensor:
+    """Mirror half of the images (n, channels, height, width), shift each by up to some pixels."""
+    n, _, height, width = images.shape
+    images = torch.where(torch.from_numpy(rng.random((n, 1, 1, 1)) < 0.5), images.flip(-1), images)
+    padded = pad(images, (most,) * 4, mode='replicate')
+    top, left = (torch.from_numpy(rng.integers(0, 2 * most + 1, (n, 1))) for _ in range(2))
+    rows, columns = top + torch.arange(height), left + torch.arange(width)
+    which = torch.arange(n)[:, None, None, None]
+    channels = torch.arange(images.shape[1])[:, None, None]
+    return padded[which, channels, rows[:, None, :, None], columns[:, None, None, :]]

@@ -29,12 +29,23 @@ def read_file(path: str | Path) -> dict[str, Any]:
 
 def configure(kind: type[T], values: Mapping[str, Any]) -> T:
     """Make a dataclass of ints, floats, texts, choices, flags and lists of these, all checked."""
-    hints = get_type_hints(kind)
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    made: T = configure_all((kind,), values)[0]
+    return made
+
+
+def configure_all(kinds: tuple[type, ...], values: Mapping[str, Any]) -> list[Any]:
+    """Make several dataclasses from settings in one list; each takes those it knows."""
+    names = [[f.name for f in fields(kind)] for kind in kinds]
+    known = [name for part in names for name in part]
     for name in values:
         if name not in known:
             raise ValueError(f'{name} is not a setting, expected one of: {", ".join(known)}')
-    return kind(**{name: _checked(name, value, hints[name]) for name, value in values.items()})
+    made = []
+    for kind, part in zip(kinds, names, strict=True):
+        hints = get_type_hints(kind)
+        own = {name: values[name] for name in part if name in values}
+        made.append(kind(**{name: _checked(name, v, hints[name]) for name, v in own.items()}))
+    return made
 
 
 def _checked(name: str, value: Any, hint: Any) -> Any:

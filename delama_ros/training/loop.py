@@ -173,7 +173,7 @@ class Loop:
         shown = '  '.join(f'{name} {_text(value)}' for name, value in values.items())
         mark = ' *' if progress.since_best == 0 else ''
         self._say(
-            f'{stage.name:10s} {progress.iteration:5d}/{stage.iterations}  loss {loss:.4f}  '
+            f'{stage.name:12s} {progress.iteration:5d}/{stage.iterations}  loss {loss:.4f}  '
             f'{shown}  {seconds:.0f} s{mark}'
         )
 

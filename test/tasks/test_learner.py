@@ -1,0 +1,111 @@
+"""Learners: modes, loss, seen classes, and features that are computed once."""
+
+import numpy as np
+import pytest
+import torch
+
+from delama_ros.tasks.backbones import convolutions, mlp
+from delama_ros.tasks.digits import generated_digits
+from delama_ros.tasks.images import Images, Protocol, mirrored_and_shifted
+from delama_ros.tasks.learner import Learner, mixed, seen_classes
+from delama_ros.tasks.measure import measure
+from delama_ros.tasks.methods import METHODS, settings_of
+from delama_ros.tasks.regression import Regression
+from delama_ros.tasks.saved import load_learner, save_learner
+from delama_ros.tasks.task import fixed
+
+SMALL = Regression(agents=4, functions=2, steps=3, samples=(6, 3), noise=(0.1, 0.3),
+                   interval=(10.0, 1.0))
+
+
+@pytest.fixture(scope='module')
+def digits():
+    return Images('mnist', generated_digits(), Protocol(agents=4, steps=3, samples=2, questions=5))
+
+
+def learner(task, method):
+    torch.manual_seed(0)
+    backbone = mlp() if task.metric == 'mse' else convolutions()
+    return Learner(task, backbone, settings_of(method, 2), directions=4,
+                   seen_offset=METHODS[method].offset)
+
+
+@pytest.mark.parametrize('method', sorted(METHODS))
+def test_every_method_answers_and_learns(method, digits) -> None:
+    for task in (SMALL, digits):
+        model = learner(task, method)
+        batch = fixed(task, 2, 'train', 0)
+        model.look_at(batch)
+        answers = model(batch, METHODS[method].mode)
+        assert answers.predictions.shape == (2, 3, 4, batch.asked.shape[2], task.outputs)
+        mixed(model.losses(answers, batch)).backward()
+        gradients = [p.grad for p in model.backbone.parameters()]
+        assert all(torch.isfinite(g).all() for g in gradients)
+        assert any(g.any() for g in gradients)
+
+
+def test_modes_differ_where_they_should() -> None:
+    model = learner(SMALL, 'delama')
+    batch = fixed(SMALL, 6, 'test', 0)
+    model.look_at(batch)
+    answers = {mode: model(batch, mode).predictions for mode in ('delama', 'wc', 'wm', 'oracle')}
+    # In the first step there is nothing to remember yet.
+    torch.testing.assert_close(answers['wm'][:, 0], answers['delama'][:, 0])
+    assert not torch.allclose(answers['wm'][:, 2], answers['delama'][:, 2])
+    assert not torch.allclose(answers['wc'][:, 0], answers['delama'][:, 0])
+    assert not torch.allclose(answers['oracle'][:, 0], answers['delama'][:, 0])
+
+
+def test_loss_gives_every_step_a_say() -> None:
+    losses = torch.tensor([4.0, 0.01], requires_grad=True)
+    mixed(losses).backward()
+    # d/dL of L/T + ½ log(L)/T
+    assert losses.grad.tolist() == pytest.approx([0.5 + 0.25 / 4, 0.5 + 0.25 / 0.01])
+
+
+def test_seen_classes_spread_to_trusted_peers() -> None:
+    Y = torch.zeros(1, 2, 3, 4, 5)
+    Y[0, 0, 0, :, 1] = Y[0, 1, 0, :, 2] = 1  # agent 0 sees class 1, then class 2
+    W = torch.zeros(1, 2, 3, 3)
+    W[:, :, 0, 1] = W[:, :, 1, 0] = 1.0
+    seen = seen_classes(Y, W, memory=True)
+    assert seen[0, 1, 0].tolist() == [0, 1, 1, 0, 0]
+    assert seen[0, 1, 1].tolist() == pytest.approx([0, 1, 1, 0, 0], abs=1e-3)
+    assert not seen[0, :, 2].any()
+    assert seen_classes(Y, W, memory=False)[0, 1, 0].tolist() == [0, 0, 1, 0, 0]
+
+
+def test_computed_once_is_the_same(digits) -> None:
+    model = learner(digits, 'delama')
+    batch = fixed(digits, 3, 'validation', 0)
+    model.look_at(batch)
+    with torch.no_grad():
+        plain = model(batch).predictions
+        with model.backbone.cached(batch.X, batch.asked):
+            cached = model(batch).predictions
+    torch.testing.assert_close(cached, plain, atol=1e-4, rtol=1e-4)
+    measured = measure(model, batch, 'delama')
+    assert measured[1].shape == measured[2].shape == (3, 3)
+
+
+def test_checkpoints_keep_all(tmp_path) -> None:
+    model = learner(SMALL, 'delama')
+    batch = fixed(SMALL, 3, 'test', 0)
+    model.look_at(batch)
+    save_learner(model, tmp_path / 'delama', {'seed': 0})
+    again, made = load_learner(tmp_path / 'delama', SMALL, mlp)
+    assert made == {'seed': 0}
+    assert torch.equal(model(batch).predictions, again(batch).predictions)
+    more = load_learner(tmp_path / 'delama', SMALL, mlp, rounds=7)[0]
+    assert more.network.settings().update_rounds == 7
+
+
+def test_mirrored_and_shifted() -> None:
+    images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).float()
+    out = mirrored_and_shifted(images, np.random.default_rng(0), most=1)
+    assert out.shape == images.shape
+    changes = [mirrored_and_shifted(images, np.random.default_rng(s), most=0) for s in range(8)]
+    kinds = {torch.equal(c[0], images[0]) for c in changes}
+    assert kinds == {True, False}
+    assert all(torch.equal(c[0], images[0]) or torch.equal(c[0], images[0].flip(-1))
+               for c in changes)
