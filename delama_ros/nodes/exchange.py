@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +17,7 @@ from delama_ros.nodes.maps import LATCHED
 from delama_ros.nodes.poses import seconds
 from delama_ros.nodes.wire import dual_from_ros, dual_to_ros, packet_from_ros, packet_to_ros
 from delama_ros.transport.port import Packet, Wire
+from delama_ros.transport.size import wire_bytes
 
 # Deep enough for all rounds of a step from twenty neighbours.
 QOS = QoSProfile(
@@ -52,6 +53,7 @@ class Exchange:
         self._links: deque[tuple[float, set[str]]] = deque(maxlen=100)  # by stamp, s
         self._known: set[str] = set()
         self.sent = 0  # bytes, serialised
+        self.heard_bytes: Counter[str] = Counter()  # by sender
         self.last = time.monotonic()  # arrival of the newest message
         self.skew: dict[str, float] = {}  # s that a neighbour's stamps are behind our clock
         # Every watched event costs time with each message; the node beside shows what is wrong.
@@ -116,4 +118,5 @@ class Exchange:
         except ValueError as error:
             self._refused(sender, f'malformed: {error}')
             return
+        self.heard_bytes[sender] += wire_bytes(content, message.header.frame_id)
         self._heard(content)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.nodes.exchange import Exchange
+from delama_ros.nodes.health import Health
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.outputs import Outputs
 from delama_ros.nodes.robot_options import OPTIONS, encoding, start_pose
@@ -30,8 +30,9 @@ from delama_ros.swarm.memory_file import load_memory, save_memory
 from delama_ros.transport.port import Port, Wire
 from delama_sim.grid import Pose
 
-QUIET = 10.0  # s of wall time without scans or neighbours after which the robot says so
-SKEW = 0.5  # s between a neighbour's clock and ours that is worth a warning
+# s of wall time between looks at the ROS clock; a timer of that clock would stop with it, and
+# when it is set back.
+TICK = 0.1
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -84,8 +85,6 @@ class Robot(LifecycleNode):
             send=lambda wire: self._exchange.send(wire),
             finished=self._on_step_done,
         )
-        self._report: Report | None = None
-        self._step_bytes = 0
         self._outputs = Outputs(self, self.robot, self.options['map_frame'])
         self._service_desk = RobotServices(self)
         return SUCCESS
@@ -117,10 +116,10 @@ class Robot(LifecycleNode):
             lambda: self._exchange.known,
             self._take_scan,
         )
-        self._sent_before = 0
+        self._health = Health(driver, self._exchange, self._scans, self.options['quiet'])
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._schedule: list[Timer] = [
-            self.create_timer(self.options['period'] / 4, self._on_clock),
+            self.create_timer(TICK, self._on_clock, clock=steady),
             self.create_timer(1.0, lambda: worker.submit(self._diagnose), clock=steady),
         ]
         if self._keeps_memory:
@@ -187,7 +186,7 @@ class Robot(LifecycleNode):
     def _on_clock(self) -> None:
         if self._worker and not self.paused:
             now = self.get_clock().now().nanoseconds * 1e-9
-            self._worker.submit(self._driver.tick, now)
+            self._worker.submit(self._tick, now)
 
     def _take_scan(
         self, stamp: float, scan: Scan, pose: Pose, peers: list[tuple[float, float]]
@@ -196,6 +195,14 @@ class Robot(LifecycleNode):
             self._worker.submit(self._driver.add_scan, stamp, scan, pose, peers)
 
     # What follows from it (worker)
+
+    def _tick(self, now: float) -> None:
+        jumps = self._driver.counts.clock_jumps
+        self._driver.tick(now)
+        if self._driver.counts.clock_jumps > jumps:
+            self.get_logger().warning(
+                f'the clock has jumped back to {now:.1f} s: steps are counted anew, the map stays'
+            )
 
     def _take_message(self, wire: Wire) -> None:
         refusal = self._driver.add_message(wire)
@@ -207,45 +214,15 @@ class Robot(LifecycleNode):
         self._warn(f'message of {sender!r} refused: {reason}')
 
     def _on_step_done(self, report: Report) -> None:
-        self._report = report
-        sent = self._exchange.sent
-        self._step_bytes, self._sent_before = sent - self._sent_before, sent
+        self._health.take(report)
         header = self._outputs.header()
         scans = self._scans
         self._outputs.show_step(header, report, self.mapper.occupancy(), scans.pose, scans.peers)
         self._diagnose(header)
 
     def _diagnose(self, header: Header | None = None) -> None:
-        quiet = time.monotonic() - QUIET
-        skews, near = dict(self._exchange.skew), self._exchange.known
-        apart = [f'{n} by {s:.2f} s' for n, s in skews.items() if abs(s) > SKEW and n in near]
-        waiting = self._scans.waiting
-        problems = [
-            *([f'no scan for {QUIET:.0f} s'] if self._scans.last < quiet else []),
-            *([f'no neighbour for {QUIET:.0f} s'] if self._exchange.last < quiet else []),
-            *([f'{waiting} scans wait for a transform'] if waiting > 5 else []),
-            *([f'clocks differ: {", ".join(apart)}'] if apart else []),
-        ]
-        report = self._report or Report(0, {}, 0, 0, 0, 0.0, 0.0)
-        counts = self._driver.counts
-        values: dict[str, object] = {
-            'step': report.step,
-            'peers': len(report.weights),
-            'neighbours': report.neighbours,
-            'rounds complete': report.complete,
-            'rounds incomplete': report.incomplete,
-            'step seconds': report.seconds,
-            'computing seconds': report.computing,
-            'steps skipped': counts.skipped_steps,
-            'bytes': self._step_bytes,
-            'bytes total': self._exchange.sent,
-            'scans': counts.scans,
-            'refused': sum(counts.refused.values()),
-            **{f'refused, {reason}': n for reason, n in counts.refused.items()},
-            **{f'heard {name}': n for name, n in counts.heard.items()},
-            **{f'weight {name}': weight for name, weight in report.weights.items()},
-        }
-        self._outputs.diagnose(header or self._outputs.header(), problems, values)
+        header = header or self._outputs.header()
+        self._outputs.diagnose(header, self._health.problems(), self._health.values())
 
     def _warn(self, text: str) -> None:
         self.get_logger().warning(text, throttle_duration_sec=5.0)

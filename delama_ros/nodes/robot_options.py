@@ -28,6 +28,7 @@ OPTIONS = {
     'start_pose': Option(
         [math.nan] * 3, 'x, y (m), yaw (rad) in the map where odom begins, with odometry'
     ),
+    'quiet': Option(10.0, 's of wall time without scans, poses or neighbours worth a warning', 0.1),
     'namespaced_tf': Option(False, 'TF on the topics tf and tf_static of the namespace'),
 }
 

@@ -45,6 +45,7 @@ class Counts:
     scans: int = 0
     steps: int = 0
     skipped_steps: int = 0
+    clock_jumps: int = 0
     heard: Counter[str] = field(default_factory=Counter)  # messages, by sender
     refused: Counter[str] = field(default_factory=Counter)  # messages, by reason
 
@@ -125,6 +126,7 @@ class Driver:
         """Let the common clock be `now`: a step begins even if no scans come."""
         due = int(now / self._period - GRACE)
         if due < self._step - 1:  # the clock has jumped back
+            self.counts.clock_jumps += 1
             self.restart()
         self._begin(due)
 

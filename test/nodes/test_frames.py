@@ -58,6 +58,40 @@ def test_a_clock_that_jumped_back_starts_anew() -> None:
     assert frames.lookup('a/odom', 'a/base_link', 1.0) == (7.0, 0.0, 0.0)
 
 
+def test_a_small_step_back_is_late_news_a_large_one_a_jump() -> None:
+    frames = tree()
+    assert frames.add('a/odom', 'a/base_link', 1.5, (9.0, 0.0, 0.0))
+    assert frames.lookup('a/odom', 'a/base_link', 1.5) == (1.5, 0.0, 0.0)
+    assert not frames.add('a/odom', 'a/base_link', 0.5, (7.0, 0.0, 0.0))
+    assert frames.lookup('a/odom', 'a/base_link', 0.5) == (7.0, 0.0, 0.0)
+    with pytest.raises(FrameError, match=r'yet \(newest: 0\.500\)'):
+        frames.lookup('a/odom', 'a/base_link', 1.5)
+
+
+def test_poses_from_before_a_jump_are_forgotten() -> None:
+    frames = tree()
+    frames.forget(1.5)
+    assert frames.lookup('a/odom', 'a/base_link', 1.5) == (1.5, 0.0, 0.0)
+    frames.forget(0.5)
+    with pytest.raises(FrameError, match='newest: none'):
+        frames.lookup('map', 'a/laser', 0.5)
+    with pytest.raises(FrameError):
+        frames.lookup_near('map', 'a/laser', 0.5, 0.5)
+
+
+def test_upside_down() -> None:
+    frames = Frames()
+    frames.set_fixed('base', 'mount', (1.0, 0.0, math.pi / 2), hangs=True)
+    frames.set_fixed('mount', 'laser', (0.5, 0.2, 0.3))
+    # The mount's x axis points to the left of the base; its y axis, mirrored, ahead.
+    pose = frames.lookup('base', 'laser', 0.0)
+    assert pose == pytest.approx((1.2, 0.5, math.pi / 2 - 0.3))
+    assert frames.hangs('base', 'laser')
+    assert not frames.hangs('mount', 'laser')
+    frames.set_fixed('mount', 'laser', (0.5, 0.2, 0.3), hangs=True)
+    assert not frames.hangs('base', 'laser')
+
+
 def test_a_loop_of_frames_ends() -> None:
     frames = Frames()
     frames.set_fixed('a', 'b', (0.0, 0.0, 0.0))
