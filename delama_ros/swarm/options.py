@@ -46,6 +46,7 @@ SIMULATOR = {
     'radio_loss': Option(0.0, 'probability that a link is silent for one radio period', 0, 1),
     'radio_rate': Option(2.0, 'Hz at which links change', 1e-3, 1000),
     'radio_across_buildings': Option(True, 'robots in different buildings hear each other'),
+    'radio_chain': Option(False, 'robots hear only those before and after them in robots'),
     'swarm': Option('/delama', 'namespace of the topics robots share: links'),
     'map_frame': Option('map', 'frame of the true map'),
     'namespaced_tf': Option(False, 'TF on ROBOT/tf with plain frames, as nav2 wants, not on /tf'),

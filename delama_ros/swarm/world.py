@@ -64,6 +64,7 @@ def make_world(options: dict[str, Any]) -> World:
             fading=options['radio_fading'],
             loss=options['radio_loss'],
             across_buildings=options['radio_across_buildings'],
+            chain=options['radio_chain'],
         ),
         scan_rate=options['scan_rate'],
         odometry_rate=options['odometry_rate'],

@@ -24,6 +24,7 @@ class Radio:
     delay: float = 0.0  # s, mean
     jitter: float = 0.0  # s, standard deviation of the delay
     across_buildings: bool = True  # robots in different buildings hear each other
+    chain: bool = False  # robots hear only those before and after them in the order of names
 
     def __post_init__(self) -> None:
         if not self.range > 0:
@@ -75,6 +76,9 @@ class RadioState:
         together = self._building[:, None] == self._building
         in_range = (away + model.fading * self._fade <= model.range) & together
         in_range |= ~together & model.across_buildings
+        if model.chain:
+            order = np.arange(n)
+            in_range &= np.abs(order[:, None] - order) <= 1
         heard = in_range & (self._rng.random((n, n)) >= model.loss)
         delay = np.maximum(0.0, model.delay + model.jitter * self._rng.standard_normal((n, n)))
         np.fill_diagonal(in_range, True)

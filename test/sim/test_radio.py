@@ -67,6 +67,11 @@ def test_buildings():
     assert state(Radio(range=5.0), building=[0, 1, 0]).links(far).hears.all()
 
 
+def test_a_chain():
+    heard = state(Radio(chain=True)).links(np.zeros((3, 3))).hears
+    assert heard.tolist() == [[True, True, False], [True, True, True], [False, True, True]]
+
+
 def test_the_seed_decides():
     one, same, other = (state(Radio(loss=0.5), seed=s) for s in (1, 1, 2))
     a, b, c = ([r.links(POSES).hears for _ in range(20)] for r in (one, same, other))
