@@ -73,6 +73,12 @@ class Chronicle(Generic[Value]):
             del self._times[: self._limit // 4], self._values[: self._limit // 4]
             self.edition += 1
 
+    def clear(self) -> None:
+        """Begin anew."""
+        self._times.clear()
+        self._values.clear()
+        self.edition += 1
+
     def count(self, time: float) -> int:
         """Return how many values there were at a time."""
         return bisect_right(self._times, time)

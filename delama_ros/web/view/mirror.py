@@ -49,7 +49,7 @@ class Mirror:
                 'truths': [
                     {'id': topic, **picture.place, 'png': self._attach(picture.png)}
                     for topic, picture in watch.truths.items()
-                    if self._is_news('truth', topic, id(picture))
+                    if self._is_news('truth', topic, hash(picture.png))
                 ],
                 'log': self._growth('log', '', watch.log, shown),
                 # The whole curve is shown at any time, with a mark where one is.

@@ -16,7 +16,6 @@ from delama_ros.nodes.frames import FrameError, Frames
 from delama_ros.web.view.history import Chronicle, Series
 from delama_ros.web.view.images import Picture, map_picture, scan_points, truth_picture
 from delama_ros.web.view.topics import Source
-from delama_sim.errors import PlanError
 from delama_sim.grid import OccupancyMap, Pose
 from delama_sim.truth import SurfaceTruth, surface_truth
 
@@ -95,7 +94,7 @@ class Watch:
             self._last = max(self._last, self.now() if at is None else at)
             try:
                 self._handlers[source.kind](source, message, self._last)
-            except (PlanError, ValueError) as error:  # not of our making: say so and go on
+            except Exception as error:  # whatever others may publish: say so and go on
                 self.say(self._last, WARN, 'view', f'{source.topic}: {error}')
             if source.kind not in ('tf', 'fixed'):
                 self.version += 1
@@ -137,6 +136,9 @@ class Watch:
         robot.name, robot.frame = message.robot, message.header.frame_id
         pairs = zip(message.peers, message.weights, strict=True)
         weights = {peer: round(float(weight), 4) for peer, weight in pairs}
+        before = robot.rows.at(now)
+        if before and before.value['step'] > message.step:  # another run
+            robot.trail.clear()
         robot.rows.add(now, {'step': int(message.step), 'weights': weights})
         robot.stamped_step = _stamp(message), int(message.step)
         self._score(robot, now)

@@ -71,6 +71,16 @@ def test_map_row_and_truth_may_come_in_any_order(watch: Watch, make_fleet: Any) 
     assert [s[:2] for s in scores(watch)] == [['/ada', 1], ['/ada', 2]]
 
 
+def test_another_run_begins_a_new_way(watch: Watch, make_fleet: Any) -> None:
+    fleet = make_fleet('/ada')
+    fleet.run(watch, 4)
+    assert watch.robots['/ada'].trail.count(math.inf) == 4
+    edition = watch.robots['/ada'].trail.edition
+    fleet.feed(watch, '/ada/collaboration', fleet.row('/ada', 1), 20.0)
+    assert watch.robots['/ada'].trail.count(math.inf) == 0
+    assert watch.robots['/ada'].trail.edition > edition
+
+
 def test_a_scan_is_shown_once_its_transform_is_there(watch: Watch, make_fleet: Any) -> None:
     fleet = make_fleet('/ada')
     fleet.feed(watch, '/ada/collaboration', fleet.row('/ada', 1), 2.0)

@@ -28,11 +28,19 @@ export class Chart {
     canvas.addEventListener('pointerleave', () => this.leave());
     canvas.addEventListener('click', (event) => {
       this.point(event);
-      const there = this.mean?.find(([step]) => step === this.hover);
+      this.go(this.hover);
+    });
+    canvas.addEventListener('keydown', ({ key }) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+      const place = this.mean?.findIndex(([step]) => step === this.current) ?? -1;
+      this.go(by && this.mean?.[place + by]?.[0]);
+    });
+    this.go = (wanted) => {
+      const there = this.mean?.find(([step]) => step === wanted);
       if (there) {
         seek(there[2]);
       }
-    });
+    };
   }
 
   point(event) {
@@ -76,7 +84,8 @@ export class Chart {
     context.font = FONT;
     this.axes(context, { floor, first, last, up, width, height, soft, line });
     const current = this.mean.filter(([, , time]) => time <= this.swarm.at + 0.05).at(-1);
-    const marked = this.hover ?? current?.[0];
+    this.current = current?.[0]; // step at the moment shown
+    const marked = this.hover ?? this.current;
     if (marked !== undefined) {
       context.fillStyle = line;
       context.fillRect(this.across(marked) - 1.5, PAD.top, 3, height - PAD.top - PAD.bottom);

@@ -187,7 +187,7 @@ const LAYER_KEYS = { s: 'scans', w: 'trails', g: 'graph', n: 'names', t: 'truth'
 const MOVES = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
 
 document.addEventListener('keydown', (event) => {
-  const typing = event.target.matches('input, select, textarea, button, dialog *');
+  const typing = event.target.matches('input, select, button, #chart, #cards, #log, dialog *');
   if (event.ctrlKey || event.metaKey || event.altKey || (typing && /^( |Arrow.*|Enter|\d)$/.test(event.key))) {
     return;
   }

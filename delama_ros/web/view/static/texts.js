@@ -81,6 +81,7 @@ export const TEXTS = {
     ['arrows, + −, 0', 'move, zoom, fit'],
     ['space', 'play or pause'],
     [', .', 'a second back or on'],
+    ['← → in the chart', 'a step back or on'],
     ['l', 'newest'],
   ],
   touchHint: 'Drag to move, wheel or two fingers to zoom, click a robot\'s card for its map.',
