@@ -18,6 +18,7 @@ COMMANDS = {
     'convert': 'turn a CARMEN log or a ROS 1 bag into rosbag2',
     'train': 'meta-train a model: features, evidence weights, coefficients',
     'eval': 'measure methods against each other on the same data',
+    'compare': 'compare DeLAMA with every method of the paper, on the same data',
     'bench': 'measure speed on this machine',
 }
 

@@ -83,6 +83,11 @@ class FineTuned:
         """What an agent sends and is sent in a step."""
         return self.server.bytes_per_step
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication in a step."""
+        return self.server.rounds
+
     def step(self, draw: Draw, links: Tensor) -> Tensor:
         """Run the server's rounds, then fine-tune."""
         return self.server.descend(self.server.step(draw, links), draw, self.steps)

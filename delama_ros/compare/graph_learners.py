@@ -46,19 +46,25 @@ def neighbourhoods(theta: Floats, *, penalty: float) -> Floats:
 
 def graphical_lasso(theta: Floats, *, penalty: float) -> Floats:
     """Return W (M, N, N) from a sparse precision matrix of the agents."""
+    size = np.sqrt((theta**2).sum(-1, keepdims=True)) + 1e-30
+    unit = theta / size
+    return _from_precision(np.stack([_precision(S, penalty) for S in unit @ unit.swapaxes(1, 2)]))
+
+
+def _precision(S: Floats, penalty: float) -> Floats:
+    """Return the sparse inverse of a covariance; agents that agree too well need a ridge."""
     from sklearn.covariance import graphical_lasso as solve
     from sklearn.exceptions import ConvergenceWarning
 
-    size = np.sqrt((theta**2).sum(-1, keepdims=True)) + 1e-30
-    unit = theta / size
-    S = unit @ unit.swapaxes(1, 2) + 1e-3 * np.eye(theta.shape[1])
-    W = np.zeros_like(S)
-    with warnings.catch_warnings():
-        warnings.simplefilter('ignore', ConvergenceWarning)
-        for m, matrix in enumerate(S):
-            _, precision = solve(matrix, alpha=penalty, max_iter=200)
-            W[m] = precision
-    return _from_precision(W)
+    for ridge in (1e-3, 1e-2, 0.1):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter('ignore', ConvergenceWarning)
+                precision: Floats = solve(S + ridge * np.eye(len(S)), penalty, max_iter=200)[1]
+            return precision
+        except FloatingPointError:
+            continue
+    return np.eye(len(S))
 
 
 def task_covariance(theta: Floats, *, ridge: float) -> Floats:

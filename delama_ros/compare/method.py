@@ -39,6 +39,11 @@ class Method(ABC):
         """Learn from the data of a step; links (..., N, N): who hears whom. Return the models."""
 
     @property
+    def rounds(self) -> int:
+        """Rounds of communication in a step."""
+        return self.effort.rounds if self.vectors else 0
+
+    @property
     def bytes_per_step(self) -> int:
         """What an agent sends and is sent in a step, as float32."""
         return 4 * self.vectors * self.effort.rounds * self.problem.networks.size

@@ -119,5 +119,5 @@ def onto_simplex(v: Tensor) -> Tensor:
     falling = v.sort(-1, descending=True).values
     count = torch.arange(1, v.shape[-1] + 1, dtype=v.dtype)
     lines = (falling.cumsum(-1) - 1) / count
-    used = (falling > lines).sum(-1, keepdim=True)
+    used = (falling > lines).sum(-1, keepdim=True).clamp(min=1)  # 0 only for NaN
     return (v - lines.gather(-1, used - 1)).clamp(min=0)

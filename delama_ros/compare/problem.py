@@ -6,6 +6,7 @@ that are run at once have (B, N, P). All methods are formulas on such tensors.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,6 +67,7 @@ class Problem:
 
     networks: Networks
     loss: Callable[[Tensor, Tensor], Tensor]
+    clip: float = math.inf  # largest norm of an agent's gradient
 
     def value(self, theta: Tensor, batch: Batch) -> Tensor:
         """Return each agent's mean loss, (..., N)."""
@@ -74,7 +76,11 @@ class Problem:
 
     def gradient(self, theta: Tensor, batch: Batch) -> Tensor:
         """Return ∇f_i(θ_i) of every agent, (..., N, P)."""
-        return self.gradient_of(lambda point: self.value(point, batch), theta)
+        gradient = self.gradient_of(lambda point: self.value(point, batch), theta)
+        if math.isinf(self.clip):
+            return gradient
+        norm: Tensor = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)
+        return gradient * (self.clip / norm.clamp(min=1e-12)).clamp(max=1.0)
 
     @staticmethod
     def gradient_of(function: Callable[[Tensor], Tensor], theta: Tensor) -> Tensor:

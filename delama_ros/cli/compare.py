@@ -1,0 +1,148 @@
+"""`delama compare`: DeLAMA against every method of the paper's tables, on the same data."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from delama_ros.cli.errors import UserError
+from delama_ros.cli.output import print_table, write_json
+
+TASKS = ('regression', 'mnist', 'cifar10', 'mapping')
+# Rounds, local steps, tested and validation sequences per seed; plans for mapping.
+QUICK = {'regression': (6, 5, 10, 4), 'mnist': (2, 5, 2, 1), 'cifar10': (1, 2, 1, 1)}
+FULL = {'regression': (20, 5, 20, 5), 'mnist': (100, 5, 10, 2), 'cifar10': (100, 5, 10, 2)}
+
+
+def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
+    """Add the `compare` subcommand."""
+    parser = subparsers.add_parser(
+        'compare',
+        help='compare DeLAMA with every method of the paper, on the same data',
+        description='Run the methods of tables 2 to 6 of the paper and print our figures beside '
+        'those it prints. Rates and coefficients are chosen on validation data by a small grid. '
+        'What was computed before is kept in --out and not computed again; a stopped run goes on. '
+        'Set-ups of gradient methods: plain learns from the data of a step alone, from random '
+        'parameters; strong gets the trained backbone of DeLAMA and replays all its own data.',
+        epilog='examples:\n'
+        '  delama compare regression --quick\n'
+        '  delama compare regression --jobs 2 --seeds 0 1 2 --json regression.json\n'
+        '  delama compare mnist --methods fedavg ditto delama --setups plain\n'
+        '  delama compare mapping --plans maps/ --limit 10 --jobs 2',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument('task', choices=TASKS, help='what is learned')
+    parser.add_argument('--methods', nargs='+', metavar='NAME', help='default: all of the paper')
+    parser.add_argument(
+        '--setups', nargs='+', choices=['plain', 'strong'], default=['plain', 'strong'],
+        help='of gradient methods (default both)',
+    )
+    parser.add_argument('--seeds', nargs='+', type=int, default=[0], help='default 0')
+    parser.add_argument(
+        '--jobs', type=int, default=os.cpu_count() or 1, help='processes (default: one per core)'
+    )
+    parser.add_argument('--quick', action='store_true', help='a few minutes, rough figures')
+    parser.add_argument('--rounds', type=int, help='of communication per step')
+    parser.add_argument('--sequences', type=int, help='tested per seed')
+    parser.add_argument('--model', metavar='FOLDER', help='trained networks (default: packaged)')
+    parser.add_argument('--plans', default='generated:9000-9010', help='for mapping (%(default)s)')
+    parser.add_argument('--limit', type=int, help='use at most this many plans')
+    parser.add_argument(
+        '--out', metavar='FOLDER', default='runs/compare',
+        help='for results: tables, CSV, pictures, and what was computed (default %(default)s)',
+    )
+    parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print and write."""
+    for name in ('torch', 'sklearn', 'tqdm', 'matplotlib'):
+        if importlib.util.find_spec(name) is None:
+            raise UserError(f'comparing needs {name}: pip install "delama_ros[compare]"')
+    for name in ('jobs', 'rounds', 'sequences', 'limit'):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise UserError(f'--{name} is {value}, expected at least 1')
+    began = time.monotonic()
+    try:
+        rows, metric = _mapping(args) if args.task == 'mapping' else _task(args)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+    from delama_ros.compare import report
+    from delama_ros.compare.printed import STEPS
+
+    steps = [t for t in STEPS[args.task] if t <= len(rows[0]['mean'])]
+    print_table(*report.table(rows, args.task, steps))
+    folder = Path(args.out)
+    report.write(folder, rows, args.task, steps, metric)
+    spent = time.monotonic() - began
+    print(
+        f'{metric} ± standard error over {rows[0]["sequences"]} sequences; kB per agent and step; '
+        f'{spent:.0f} s; {folder}/{args.task}.md, .csv, .png'
+    )
+    if args.json:
+        write_json(args.json, {
+            'task': args.task, 'metric': metric, 'seeds': args.seeds, 'rows': rows
+        })
+    return 0
+
+
+def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
+    from delama_ros.compare.catalogue import model_folder, task_of
+    from delama_ros.compare.registry import ENTRIES
+    from delama_ros.compare.run import cells_of, compare, methods_of
+    from delama_ros.compare.study import Cache, Sizes
+
+    methods = _known(args, methods_of(args.task), 'dinno')
+    rounds, local, sequences, validation = (QUICK if args.quick else FULL)[args.task]
+    sizes = Sizes(args.rounds or rounds, local, args.sequences or sequences, validation)
+    task = task_of(args.task)
+    model, fingerprint = None, ''
+    if 'strong' in args.setups or not set(methods) <= set(ENTRIES):
+        model, fingerprint = model_folder(args.task, args.model)
+    cells = cells_of(args.task, methods, args.setups, args.seeds, sizes, fingerprint)
+    cache = Cache(_writable(Path(args.out) / 'cells'))
+    return compare(cells, cache, model=model, jobs=args.jobs), task.metric
+
+
+def _mapping(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
+    from delama_ros.compare import mapping
+    from delama_ros.compare.study import Cache
+    from delama_ros.mapping.checkpoint import load
+    from delama_ros.mapping.dataset import plan_specs, split
+    from delama_ros.mapping.default import packaged
+
+    methods = _known(args, list(mapping.METHODS))
+    specs = plan_specs(args.plans)
+    if not args.plans.startswith('generated:'):
+        specs = split(specs)[1]
+    specs = specs[: args.limit or (2 if args.quick else None)]
+    checkpoint = load(args.model) if args.model else packaged()
+    cache = Cache(_writable(Path(args.out) / 'cells'))
+    rows = mapping.compare(
+        specs, methods, args.seeds, checkpoint, cache, jobs=args.jobs
+    )
+    return rows, 'F1'
+
+
+def _known(args: argparse.Namespace, methods: list[str], *more: str) -> list[str]:
+    for name in args.methods or []:
+        if name not in (*methods, *more):
+            known = ', '.join([*methods, *more])
+            raise UserError(
+                f'method {name!r} is not known for {args.task}, expected some of {known}'
+            )
+    return list(dict.fromkeys(args.methods)) if args.methods else methods
+
+
+def _writable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'cannot write to {folder}: {error.strerror}') from error
+    return folder

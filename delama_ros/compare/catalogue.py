@@ -1,0 +1,72 @@
+"""The tasks that methods are compared on, and the networks of DeLAMA that were trained on them."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from delama_ros.compare.experiment import Inputs
+from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
+from delama_ros.tasks.evaluate import Run, packaged
+from delama_ros.tasks.experiment import Training
+from delama_ros.tasks.learner import Learner
+from delama_ros.tasks.task import Task, fixed
+
+WHITE = 1e-3  # of the largest variance of features, added to all before decorrelating
+
+
+@lru_cache(maxsize=1)
+def task_of(name: str) -> Task:
+    """Return a task with its default sizes; ValueError says where its data was looked for."""
+    return make_task(name, KINDS[name]())
+
+
+def fresh_backbone(name: str, seed: int) -> nn.Module:
+    """Return a backbone with random parameters."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return make_backbone(name, asdict(Training()))()
+
+
+def model_folder(name: str, given: str | None) -> tuple[Path, str]:
+    """Return the folder of a task's trained networks and a digest of what is in it."""
+    folder = Path(given) if given else packaged(name)
+    files = sorted(folder.glob('seed*/*.npz'))
+    if not files:
+        raise ValueError(
+            f'{folder} has no trained networks, expected a folder of `delama train {name}` '
+            '(--model FOLDER), or --setups plain and no method that is a variant of DeLAMA'
+        )
+    digest = hashlib.sha256(b''.join(file.read_bytes() for file in files))
+    return folder, digest.hexdigest()[:16]
+
+
+@lru_cache(maxsize=8)
+def learner_of(name: str, method: str, folder: Path, seed: int) -> Learner:
+    """Return a trained network; a seed beyond those that were trained begins with the first."""
+    run = Run(name, folder)
+    return run.learner(method, run.seeds[seed % len(run.seeds)])
+
+
+def features_of(task: Task, learner: Learner) -> Inputs:
+    """Return DeLAMA's features, decorrelated on validation inputs: gradients need that to converge.
+
+    DeLAMA's agents solve for their heads, to which the correlation does not matter.
+    """
+    asked = fixed(task, 20, 'validation', 0).asked.flatten(0, 2)
+    with torch.no_grad():
+        sample = learner.backbone(asked).double()
+    variance, directions = torch.linalg.eigh(sample.mT @ sample / len(sample))
+    scale = (variance.clamp(min=0) + WHITE * variance[-1]).rsqrt()
+    white = ((directions * scale) @ directions.mT).float()
+
+    def inputs(X: Tensor) -> Tensor:
+        features: Tensor = learner.backbone(X) @ white
+        return features
+
+    return inputs

@@ -1,0 +1,108 @@
+"""What computes one cell of a comparison: settings chosen on validation data, or a test."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from delama_ros.compare.catalogue import features_of, fresh_backbone, learner_of, task_of
+from delama_ros.compare.experiment import (
+    Result,
+    Setting,
+    goodness,
+    plain_problem,
+    play,
+    strong_problem,
+)
+from delama_ros.compare.graph_learners import GRIDS
+from delama_ros.compare.method import Effort
+from delama_ros.compare.ours import ROWS, run_graph, run_row
+from delama_ros.compare.registry import ENTRIES
+from delama_ros.compare.study import Cell, Figures
+from delama_ros.tasks.task import Batch, Task, fixed
+
+
+def work(cell: Cell, model: Path | None) -> Figures:
+    """Compute a cell; model: folder of trained networks, where the cell needs one."""
+    torch.set_num_threads(1)
+    began = time.process_time()
+    task = task_of(cell.task)
+    if cell.kind == 'tune':
+        batch = fixed(task, cell.sizes.validation, 'validation', 0)
+        choose = _choose_graph if cell.method in GRIDS else _choose
+        figures = choose(cell, task, batch, model)
+    else:
+        batch = fixed(task, cell.sizes.sequences, 'test', cell.seed)
+        figures = asdict(_test(cell, task, batch, model))
+    return {**figures, 'seconds': round(time.process_time() - began, 1)}
+
+
+def needs_choice(method: str) -> bool:
+    """Whether a method has settings to choose; those of DeLAMA are in the trained network."""
+    return method not in ROWS
+
+
+def _choose(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures:
+    """Search the rate first, then the method's own coefficient at that rate."""
+    tried: dict[Setting, float] = {}
+
+    def search(settings: list[Setting]) -> Setting:
+        for setting in settings:
+            tried[setting] = goodness(task, _gradient(cell, task, batch, setting, model))
+        return max(tried, key=tried.__getitem__)
+
+    entry = ENTRIES[cell.method]
+    best_rate = search([Setting(rate, entry.strengths[0]) for rate in entry.rates]).rate
+    chosen = search([Setting(best_rate, strength) for strength in entry.strengths[1:]])
+    listed = {f'rate {s.rate:g}, strength {s.strength:g}': v for s, v in tried.items()}
+    return {'setting': asdict(chosen), 'tried': listed}
+
+
+def _choose_graph(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures:
+    learner = learner_of(cell.task, 'delama', _folder(model), 0)
+    tried = [goodness(task, run_graph(batch, graph, learner)) for _, graph in GRIDS[cell.method]]
+    best = max(range(len(tried)), key=tried.__getitem__)
+    names = [name for name, _ in GRIDS[cell.method]]
+    return {'setting': {'index': best}, 'tried': dict(zip(names, tried, strict=True))}
+
+
+def _test(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Result:
+    if cell.method in ROWS:
+        network, mode = ROWS[cell.method]
+        learner = learner_of(cell.task, network, _folder(model), cell.seed)
+        return run_row(batch, learner, mode)
+    setting: dict[str, Any] = json.loads(cell.setting)
+    if cell.method in GRIDS:
+        learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)
+        return run_graph(batch, GRIDS[cell.method][setting['index']][1], learner)
+    return _gradient(cell, task, batch, Setting(**setting), model)
+
+
+def _gradient(
+    cell: Cell, task: Task, batch: Batch, setting: Setting, model: Path | None
+) -> Result:
+    """Run a gradient method: plain, or strong on trained features and all own data."""
+    strong = cell.setup == 'strong'
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(cell.seed)
+        if strong:
+            learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)
+            problem, inputs = strong_problem(task), features_of(task, learner)
+        else:
+            problem = plain_problem(task, fresh_backbone(cell.task, cell.seed))
+            inputs = task.inputs
+    effort = Effort(cell.sizes.rounds, cell.sizes.local)
+    return play(
+        task, batch, inputs, problem, cell.method, setting, effort, replay=strong, seed=cell.seed
+    )
+
+
+def _folder(model: Path | None) -> Path:
+    if model is None:
+        raise ValueError('this method needs trained networks: delama train, then --model FOLDER')
+    return model

@@ -1,0 +1,88 @@
+"""A finished comparison as tables beside the paper's, Markdown, CSV and a picture."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+
+mpl.use('Agg')
+
+import matplotlib.pyplot as plt
+
+from delama_ros.compare.printed import PRINTED
+
+Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
+
+
+def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
+    """Lay rows out: figures at the steps the paper names, and the printed ones."""
+    error = any('graph_error' in row for row in rows)
+    header = ['method', 'set-up', *(f't={t}' for t in steps), *(f'paper t={t}' for t in steps)]
+    header += ['kB/step', 'rounds', *(['GMSE'] if error else [])]
+    lines = []
+    for row in rows:
+        printed = PRINTED[task].get(row['method'], {})
+        line = [row['label'], row['setup']]
+        line += [_figure(row['mean'][t - 1], row['error'][t - 1]) for t in steps]
+        line += [_figure(printed[t]) if t in printed else '–' for t in steps]
+        line += [f'{row["bytes"] / 1000:.4g}', str(row['rounds'])]
+        if error:
+            values = row.get('graph_error')
+            shown = [f'{values[t - 1]:.2f}' for t in steps] if values else []
+            line.append(' / '.join(shown) or '–')
+        lines.append(line)
+    return header, lines
+
+
+def _figure(value: float, error: float | None = None) -> str:
+    digits = 1 if value >= 10 else 2 if value >= 1 else 3 if value >= 0.1 else 4
+    text = f'{value:.{digits}f}'
+    return text if error is None else f'{text} ± {error:.{digits}f}'
+
+
+def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    rule = ['---'] * len(header)
+    return '\n'.join('| ' + ' | '.join(line) + ' |' for line in [header, rule, *lines]) + '\n'
+
+
+def write(folder: Path, rows: Rows, task: str, steps: Sequence[int], metric: str) -> None:
+    """Write TASK.md, TASK.csv and TASK.png."""
+    folder.mkdir(parents=True, exist_ok=True)
+    header, lines = table(rows, task, steps)
+    (folder / f'{task}.md').write_text(markdown(header, lines))
+    with (folder / f'{task}.csv').open('w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(['method', 'setup', 't', metric, 'standard_error', 'bytes', 'rounds'])
+        for row in rows:
+            for t, (mean, error) in enumerate(zip(row['mean'], row['error'], strict=True), 1):
+                writer.writerow([
+                    row['method'], row['setup'], t, mean, error, row['bytes'], row['rounds']
+                ])
+    plot(folder / f'{task}.png', rows, metric)
+
+
+def plot(path: Path, rows: Rows, metric: str) -> None:
+    """Draw the metric over t for every row."""
+    fig, axes = plt.subplots(figsize=(9, 5), constrained_layout=True)
+    colours = mpl.colormaps['tab20'](np.linspace(0, 1, 20))
+    for number, row in enumerate(rows):
+        own = row['method'] == 'delama'
+        axes.plot(
+            range(1, len(row['mean']) + 1), row['mean'], color='black' if own else
+            colours[number % 20], linewidth=2.5 if own else 1.2,
+            linestyle='--' if row['setup'] == 'strong' else '-',
+            label=f'{row["label"]} {row["setup"]}',
+        )
+    if metric == 'mse':
+        axes.set_yscale('log')
+    axes.set(xlabel='step', ylabel=metric)
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=6, ncol=2, bbox_to_anchor=(1.01, 1), loc='upper left')
+    fig.savefig(path, dpi=110)
+    plt.close(fig)

@@ -1,0 +1,147 @@
+"""Gradient methods on a task: what they learn from, and that learning helps."""
+
+import numpy as np
+import pytest
+import torch
+
+from delama_ros.compare.catalogue import features_of, fresh_backbone
+from delama_ros.compare.experiment import (
+    Setting,
+    _samples,
+    goodness,
+    plain_problem,
+    play,
+    strong_problem,
+)
+from delama_ros.compare.graph_learners import GRIDS
+from delama_ros.compare.method import Effort
+from delama_ros.compare.ours import ROWS, numbers_sent, run_graph, run_row
+from delama_ros.compare.registry import ENTRIES
+from delama_ros.core.settings import PAPER
+from delama_ros.tasks.backbones import convolutions, mlp
+from delama_ros.tasks.digits import generated_digits
+from delama_ros.tasks.images import Images, Protocol
+from delama_ros.tasks.learner import Learner
+from delama_ros.tasks.methods import OURS
+from delama_ros.tasks.regression import Regression
+from delama_ros.tasks.task import fixed
+
+TASK = Regression(agents=4, functions=2, steps=2)
+EFFORT = Effort(rounds=2, local=2)
+
+
+@pytest.fixture(scope='module')
+def batch():
+    return fixed(TASK, 3, 'validation', 0)
+
+
+@pytest.fixture(scope='module')
+def learner():
+    torch.manual_seed(0)
+    return Learner(TASK, mlp(), OURS)
+
+
+@pytest.fixture(scope='module')
+def images():
+    return Images('mnist', generated_digits(), Protocol(agents=2, groups=1, steps=2, samples=3))
+
+
+@pytest.fixture(scope='module')
+def images_learner(images):
+    torch.manual_seed(0)
+    return Learner(images, convolutions(), OURS)
+
+
+@pytest.mark.parametrize('name', ENTRIES)
+def test_every_method_runs_on_images_plain_and_strong(images, images_learner, name) -> None:
+    """The lifelong ones are for classes only, so all of them are tried on images."""
+    task, learner = images, images_learner
+    batch = fixed(task, 1, 'validation', 0)
+    setting = Setting(0.01, ENTRIES[name].strengths[0])
+    effort = Effort(rounds=1, local=2)
+    size = []
+    for strong in (False, True):
+        problem = strong_problem(task) if strong else plain_problem(task, convolutions())
+        inputs = features_of(task, learner) if strong else task.inputs
+        result = play(
+            task, batch, inputs, problem, name, setting, effort, replay=strong, seed=0
+        )
+        assert np.array(result.scores).shape == (1, 2)
+        assert all(0 <= value <= 100 for row in result.scores for value in row)
+        size.append(result.bytes)
+    if ENTRIES[name].family == 'lifelong':
+        assert size == [0, 0]
+        assert result.rounds == 0
+    elif name != 'fedrep':  # whose head stays at home
+        assert size[0] > 100 * size[1] > 0
+
+
+def test_learning_helps_and_tuning_sees_it(batch) -> None:
+    results = [
+        play(
+            TASK, batch, TASK.inputs, plain_problem(TASK, fresh_backbone('regression', 0)),
+            'fedavg_ft', Setting(rate, 30), Effort(rounds=5, local=5), replay=False, seed=0,
+        )
+        for rate in (1e-9, 0.03)
+    ]
+    assert goodness(TASK, results[1]) > goodness(TASK, results[0])
+
+
+def test_a_run_that_diverged_is_never_chosen(batch) -> None:
+    problem = plain_problem(TASK, fresh_backbone('regression', 0))
+    result = play(
+        TASK, batch, TASK.inputs, problem, 'fedavg', Setting(1e30, 0.0), EFFORT,
+        replay=False, seed=0,
+    )
+    assert goodness(TASK, result) == -np.inf
+
+
+def test_replay_draws_from_all_own_steps_and_leaves_padding_out(batch) -> None:
+    generator = torch.Generator().manual_seed(0)
+    X = batch.X.clone()
+    X[batch.weight == 0] = 99.0
+    draw = _samples(X, batch.Y, batch.weight, 0, generator)
+    seen = torch.cat([draw().x for _ in range(50)], 2)  # (B, N, 50 · S, 1)
+    assert seen.max() < 99
+    for t in range(2):
+        own = X[0, t, 1][batch.weight[0, t, 1] > 0]
+        assert torch.isin(own, seen[0, 1]).all()
+        assert not torch.isin(X[0, t, 2][batch.weight[0, t, 2] > 0], seen[0, 1]).any()
+
+
+def test_features_are_decorrelated(learner) -> None:
+    inputs = features_of(TASK, learner)
+    with torch.no_grad():
+        x = inputs(fixed(TASK, 20, 'validation', 0).asked.flatten(0, 2))
+    variance = torch.linalg.eigvalsh(x.mT.double() @ x.double() / len(x))
+    assert variance.max() < 1.01
+    assert variance[-1] > 0.9
+
+
+@pytest.mark.parametrize('name', ROWS)
+def test_rows_of_delama(batch, learner, name) -> None:
+    mode = ROWS[name][1]
+    result = run_row(batch, learner, mode)
+    assert np.isfinite(result.scores).all()
+    assert (result.bytes == 0) == (mode == 'wc')
+
+
+@pytest.mark.parametrize('name', GRIDS)
+def test_graph_learners_take_the_place_of_the_graph_step(batch, learner, name) -> None:
+    result = run_graph(batch, GRIDS[name][0][1], learner)
+    assert np.isfinite(result.scores).all()
+    assert result.graph_errors is not None
+    alone = run_row(batch, learner, 'wc')
+    assert result.scores != alone.scores
+
+
+def test_the_true_graph_given_by_hand_is_the_oracle(batch, learner) -> None:
+    with torch.no_grad():
+        given = learner(batch, 'oracle', graph=batch.oracle(learner.network.settings()))
+        oracle = learner(batch, 'oracle')
+    torch.testing.assert_close(given.predictions, oracle.predictions)
+
+
+def test_numbers_sent_by_the_paper(batch) -> None:
+    """10 rounds of 50 numbers, n, Σd and min d, and two sums in each of 5 dual rounds."""
+    assert numbers_sent(Learner(TASK, mlp(), PAPER), batch) == 10 * 50 + 3 + 2 * 5
