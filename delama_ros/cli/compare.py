@@ -11,6 +11,7 @@ from typing import Any
 
 from delama_ros.cli.errors import UserError
 from delama_ros.cli.output import print_table, write_json
+from delama_ros.core.checkpoint import CheckpointError
 
 TASKS = ('regression', 'mnist', 'cifar10', 'mapping')
 # Rounds, local steps, tested and validation sequences per seed; plans for mapping.
@@ -71,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     try:
         rows, metric = _mapping(args) if args.task == 'mapping' else _task(args)
-    except ValueError as error:
+    except (ValueError, CheckpointError) as error:
         raise UserError(str(error)) from error
     from delama_ros.compare import report
     from delama_ros.compare.printed import STEPS

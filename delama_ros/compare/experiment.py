@@ -77,7 +77,7 @@ def play(
     seed: int,
 ) -> Result:
     """Run a method through all steps of all sequences and score it after each."""
-    B, T, N, S = batch.X.shape[:4]
+    B, T, N = batch.X.shape[:3]
     with torch.no_grad():
         X = _over(inputs, batch.X, 4)
         asked = _over(inputs, batch.asked, 3)

@@ -50,7 +50,7 @@ def run_graph(batch: Batch, learn: GraphLearner, learner: Learner) -> Result:
     # Local models go to the centre, and each agent's row of the graph comes back.
     agents, rounds = batch.group.shape[1], learner.network.settings().update_rounds
     sent = FEATURES * batch.Y.shape[-1] * rounds + agents
-    return _result(batch, learner, learner(batch, 'oracle', graph=graph), sent)
+    return _result(batch, learner, learner(batch, graph=graph), sent)
 
 
 def numbers_sent(learner: Learner, batch: Batch) -> int:

@@ -68,10 +68,12 @@ class Learner(nn.Module):
         self.network.backbone = other.backbone
         self.frozen = True
 
-    def forward(self, batch: Batch, mode: Mode = 'delama') -> Answers:
-        """Learn from a batch and answer its questions after each step."""
-        oracle = None
-        if mode == 'oracle':
+    def forward(
+        self, batch: Batch, mode: Mode = 'delama', graph: Tensor | None = None
+    ) -> Answers:
+        """Learn from a batch and answer its questions; with a graph (B, T, N, N), over that one."""
+        oracle = graph
+        if mode == 'oracle' and graph is None:
             oracle = batch.oracle(self.network.settings())
         output = self.network(
             batch.X, batch.Y, batch.links, weight=batch.weight, collaborate=mode != 'wc',

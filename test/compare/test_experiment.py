@@ -137,7 +137,7 @@ def test_graph_learners_take_the_place_of_the_graph_step(batch, learner, name) -
 
 def test_the_true_graph_given_by_hand_is_the_oracle(batch, learner) -> None:
     with torch.no_grad():
-        given = learner(batch, 'oracle', graph=batch.oracle(learner.network.settings()))
+        given = learner(batch, graph=batch.oracle(learner.network.settings()))
         oracle = learner(batch, 'oracle')
     torch.testing.assert_close(given.predictions, oracle.predictions)
 

@@ -1,0 +1,86 @@
+"""`delama compare` as a user meets it."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from delama_ros.cli.main import main
+from delama_ros.tasks.backbones import mlp
+from delama_ros.tasks.experiment import Training
+from delama_ros.tasks.learner import Learner
+from delama_ros.tasks.methods import OURS
+from delama_ros.tasks.regression import Regression
+from delama_ros.tasks.saved import save_learner
+
+SMALL = ['--quick', '--rounds', '1', '--sequences', '2', '--jobs', '1']
+
+
+@pytest.fixture(scope='module')
+def model(tmp_path_factory) -> Path:
+    """A run of `delama train` that has hardly begun: untrained networks."""
+    folder = tmp_path_factory.mktemp('model')
+    torch.manual_seed(0)
+    task = Regression()
+    made = {'task': asdict(task), 'data': None, 'training': asdict(Training()), 'command': 'none'}
+    for name in ('wc', 'oracle', 'delama'):
+        save_learner(Learner(task, mlp(), OURS), folder / 'seed0' / name, made)
+    return folder
+
+
+def test_methods_of_every_kind_in_one_table(model, tmp_path, capsys) -> None:
+    arguments = [
+        'compare', 'regression', *SMALL, '--methods', 'ditto', 'l2g_pds', 'wc', 'delama',
+        '--model', str(model), '--out', str(tmp_path / 'out'), '--json', str(tmp_path / 'a.json'),
+    ]
+    assert main(arguments) == 0
+    first = capsys.readouterr().out
+    for label in ('Ditto', 'plain', 'strong', 'L2G-PDS', 'DeLAMA-WC', 'DeLAMA (ours)', '16.3'):
+        assert label in first
+    figures = json.loads((tmp_path / 'a.json').read_text())
+    assert [row['setup'] for row in figures['rows']] == ['plain', 'strong', *['delama'] * 3]
+    assert all(len(row['mean']) == 10 for row in figures['rows'])
+    assert {'regression.md', 'regression.csv', 'regression.png'} <= {
+        path.name for path in (tmp_path / 'out').iterdir()
+    }
+    # all kept: the same command gives the same figures without computing a cell
+    files = {path: path.stat().st_mtime_ns for path in (tmp_path / 'out' / 'cells').iterdir()}
+    assert main(arguments) == 0
+    assert json.loads((tmp_path / 'a.json').read_text()) == figures
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / 'out' / 'cells').iterdir()} == files
+
+
+def test_plain_methods_need_no_trained_network(tmp_path, capsys) -> None:
+    assert main([
+        'compare', 'regression', *SMALL, '--methods', 'fedavg', '--setups', 'plain',
+        '--model', str(tmp_path / 'nothing'), '--out', str(tmp_path),
+    ]) == 0
+    assert 'FedAvg' in capsys.readouterr().out
+
+
+def test_mapping_beside_the_paper(tmp_path, capsys) -> None:
+    assert main([
+        'compare', 'mapping', '--plans', 'generated:9000-9001', '--methods', 'logodds_merged',
+        'wc', '--jobs', '1', '--out', str(tmp_path),
+    ]) == 0
+    text = capsys.readouterr().out
+    assert 'DeLAMA-WC' in text
+    assert '68.5' in text
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['--methods', 'sgd'], ["'sgd'", 'fedavg']),
+        (['--rounds', '0'], ['--rounds is 0', 'at least 1']),
+        (['--model', 'nowhere'], ['nowhere', 'delama train regression']),
+    ],
+)
+def test_a_users_mistake_is_one_line(arguments, words, tmp_path, capsys) -> None:
+    assert main(['compare', 'regression', *arguments, '--out', str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith('delama: error: ')
+    assert len(error.splitlines()) == 1
+    assert all(word in error for word in words)
