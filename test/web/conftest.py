@@ -44,6 +44,7 @@ def open_browser(tmp_path: Path) -> Iterator[OpenBrowser]:
         profile = tmp_path / f'profile{len(drivers)}'
         for flag in (*FLAGS, f'--user-data-dir={profile}', *flags):
             options.add_argument(flag)
+        options.set_capability('goog:loggingPrefs', {'browser': 'ALL'})
         driver = webdriver.Chrome(options=options, service=Service(str(programs[1])))
         driver.set_page_load_timeout(PATIENCE)
         drivers.append(driver)

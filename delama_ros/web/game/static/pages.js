@@ -125,7 +125,8 @@ export function learn(state, act) {
   page.editor.last(state.last);
   page.editor.start(page.draft.line);
   page.side.append(
-    ...(state.last ? [el('p', { class: 'soft' }, TEXTS.learn.last)] : []), page.controls, page.done,
+    ...(state.last ? [el('p', { class: 'soft' }, TEXTS.learn.last)] : []),
+    el('p', { class: 'soft keys' }, TEXTS.learn.keys), page.controls, page.done,
   );
   return { element: page.element, update: (now) => page.answered(now, now.learned) };
 }

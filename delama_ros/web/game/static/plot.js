@@ -122,7 +122,12 @@ export class Editor extends Plot {
     this.svg.addEventListener('pointerdown', (event) => this.#press(event));
     this.svg.addEventListener('keydown', (event) => {
       if ((event.ctrlKey || event.metaKey) && event.key === 'z') this.back();
+      else if (event.key === 'Enter' && event.target === this.svg && !this.line && this.enabled) {
+        this.#set([0, 0]); // something to move with the arrow keys
+        this.handles[0].grip.focus();
+      }
     });
+    this.svg.setAttribute('tabindex', 0);
   }
 
   #handle(x, label) {

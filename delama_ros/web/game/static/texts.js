@@ -50,8 +50,9 @@ export const TEXTS = {
 
   learn: {
     heading: 'Draw your line',
-    hint: 'Drag across the plot to draw a line through the points. Then drag the two handles, or '
-      + 'press the arrow keys on them, to put it right.',
+    hint: 'Drag across the plot to draw a line through the points. Then drag the two handles to '
+      + 'put it right.',
+    keys: 'With the keyboard: Enter on the plot places a line, arrow keys move the handles.',
     last: 'Dashed: your line of the last round.',
     submit: 'Submit my line',
   },
