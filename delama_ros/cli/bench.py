@@ -13,6 +13,7 @@ PARTS = {
     'core': 'learning core: batched network against a loop, one agent step, cost against tiles',
     'mapping': "mapping: evidence of a scan, a robot's step, bytes",
     'swarm': 'swarm over ROS 2: a step against its round trips, start, whole run, memory',
+    'human': "the game's server under load: 50 participants, response times, nothing lost",
     'sim': 'simulator: exact rays per second, against a numpy march, real-time factor',
 }
 

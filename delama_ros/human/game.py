@@ -223,7 +223,8 @@ class Game:
     def _end_stage(self, now: float) -> None:
         if self.stage is Stage.LEARN:
             self._enter(Stage.AGGREGATE, now)
-            self._let_agents_aggregate(now)
+            if self.agent_seats:
+                self._let_agents_aggregate(now)
         elif self.stage is Stage.AGGREGATE:
             self.proceeded = set()
             self._enter(Stage.RESULT, now)

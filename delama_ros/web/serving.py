@@ -76,6 +76,7 @@ def make_server(app: FastAPI) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app, log_level='warning', ws='websockets-sansio', ws_max_size=2**20,
-            timeout_graceful_shutdown=3, server_header=False, proxy_headers=False,
+            timeout_keep_alive=75, timeout_graceful_shutdown=3, server_header=False,
+            proxy_headers=False,
         )
     )

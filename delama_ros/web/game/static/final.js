@@ -13,7 +13,7 @@ export function final(state, act) {
 
   const tabs = state.history.map((_, k) => el('button', {
     type: 'button', role: 'tab', id: `round${k + 1}`, onclick: () => look(k),
-  }, TEXTS.round(k + 1, state.rounds)));
+  }, text.round(k + 1)));
   function look(k) {
     const round = state.history[k];
     plot.points(round.points[state.me], state.me);
@@ -45,8 +45,10 @@ export function final(state, act) {
       el('div', { class: 'side' },
         el('h2', {}, text.leaderboard),
         el('div', { class: 'scroll' }, el('table', { id: 'leaderboard' },
-          el('thead', {}, el('tr', {}, el('th', {}), el('th', {}, text.player), el('th', {}, text.line),
-            ...state.history.map((_, k) => el('th', {}, text.loss(k + 1))))),
+          el('thead', {},
+            el('tr', {}, el('th', { rowspan: 2 }), el('th', { rowspan: 2 }, text.player),
+              el('th', { rowspan: 2 }, text.line), el('th', { colspan: state.rounds }, text.loss)),
+            el('tr', {}, ...state.history.map((_, k) => el('th', { class: 'loss-cell' }, String(k + 1))))),
           el('tbody', {}, ...state.players.map(row)))),
         el('p', { class: 'soft' }, text.order),
         again, message)));

@@ -230,6 +230,6 @@ export class Editor extends Plot {
       own.replaceChildren(svg('g'), ...handles.flatMap(({ shown, grip }) => [shown, grip]));
     }
     own.firstChild.replaceChildren(this.seatLine(this.seat, line));
-    this.equation.textContent = TEXTS.plot.equation(line[0].toFixed(2), line[1]);
+    this.equation.textContent = TEXTS.plot.equation(...line);
   }
 }

@@ -73,7 +73,8 @@ export const TEXTS = {
     right: 'Right end of your line',
     undo: 'Undo',
     empty: 'Draw a line first.',
-    equation: (slope, offset) => `y = ${slope} x ${offset < 0 ? '−' : '+'} ${Math.abs(offset).toFixed(2)}`,
+    equation: (slope, offset) => `y = ${slope < 0 ? '−' : ''}${Math.abs(slope).toFixed(2)} x `
+      + `${offset < 0 ? '−' : '+'} ${Math.abs(offset).toFixed(2)}`,
   },
 
   submitted: (n) => (n === 0 ? 'Submitted.'
@@ -99,10 +100,11 @@ export const TEXTS = {
     leaderboard: 'Leaderboard',
     order: 'By the loss of the last round.',
     player: 'Player',
-    loss: (t) => `Loss ${t}`,
+    loss: 'Loss in round',
+    round: (t) => `Round ${t}`,
     line: 'Line',
     yours: 'yours',
-    other: 'the other',
+    other: 'other',
     agent: 'agent',
     you: 'you',
     none: '–',
