@@ -38,6 +38,15 @@ def test_programs_are_listed_in_one_place() -> None:
         assert (ROOT / (module.replace('.', '/') + '.py')).is_file()
 
 
+def test_files_that_pages_need_are_package_data() -> None:
+    text = (ROOT / 'setup.py').read_text()
+    patterns = re.findall(r"'(web/[^']+)'", text)
+    package = ROOT / 'delama_ros'
+    files = {file for file in package.glob('web/**/static/**/*') if file.is_file()}
+    assert {file.name for file in files} >= {'base.css', 'index.html', 'texts.js'}
+    assert files == {file for pattern in patterns for file in package.glob(pattern)}
+
+
 @pytest.mark.skipif(
     'COLCON' in os.environ, reason='this run is itself a colcon test of a colcon build'
 )
