@@ -235,8 +235,9 @@ class Agent:
 
     def _start_update(self) -> list[Message]:
         self.weights = self._relation.weights
-        self._expected = frozenset(self.weights)
-        return self._tell(self._refinement.start(self._own, self._relation, self._heard))
+        say = self._refinement.start(self._own, self._relation, self._heard)
+        self._expected = self._refinement.partners
+        return self._tell(say)
 
     def _close_update(self) -> list[Message]:
         heard = self._inbox.params(self._stage, self._expected)

@@ -40,6 +40,10 @@ class Refinement(Protocol):
         """The model as it stands."""
 
     @property
+    def partners(self) -> frozenset[str]:
+        """Neighbours with whom models are exchanged in the rounds of this step."""
+
+    @property
     def absent(self) -> frozenset[str]:
         """Robots that are not heard any more but have a part in the model."""
 
@@ -65,6 +69,7 @@ class Jacobi:
     """
 
     absent: frozenset[str] = frozenset()
+    partners: frozenset[str] = frozenset()
 
     def __init__(self, shape: Shape, settings: Settings) -> None:
         self.theta = Blocks.empty(*shape[:2])
@@ -78,6 +83,7 @@ class Jacobi:
     ) -> tuple[int, Model] | None:
         """Factor B once; a warm start has to be told first."""
         self._own, self._weights = own, relation.weights
+        self.partners = frozenset(self._weights)
         self._heard = {robot: heard[robot].theta for robot in self._weights}
         self._degree = np.array(sum(self._weights.values()), dtype=np.float64)
         self._ridge = update.ridge(self._degree, self._settings)

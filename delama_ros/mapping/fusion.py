@@ -40,6 +40,7 @@ class Fusion:
         """Prepare for tiles whose parts have these matrices Σ φ φᵀ, (P, K, K)."""
         self.theta = Blocks.empty(*shape[:2])
         self.evidence = Blocks.empty(shape.parts)
+        self.partners: frozenset[str] = frozenset()
         self._shape = shape
         self._settings = settings
         self._matrices = matrices.reshape(len(matrices), -1)
@@ -65,10 +66,11 @@ class Fusion:
             for robot, model in models.items():
                 models[robot] = _faded(model, keep)
         self._told |= trusted
-        self._relays = any(
-            relation.circles.get(robot) != relation.circle for robot in self._weights
+        # Both sides know both circles: nobody waits for a robot that has nothing to pass on.
+        self.partners = frozenset(
+            robot for robot in self._weights if relation.circles.get(robot) != relation.circle
         )
-        if not self._relays:
+        if not self.partners:
             self._passed_on = {r: m for r, m in self._passed_on.items() if r not in trusted}
         return self._round()
 
@@ -80,7 +82,7 @@ class Fusion:
     def _round(self) -> tuple[int, Model] | None:
         self._fuse()
         self._number += 1
-        if not self._relays or self._number >= self._settings.update_rounds:
+        if not self.partners or self._number >= self._settings.update_rounds:
             return None
         # Neighbours have the local model already: the rest is what others said.
         codes = self.theta.codes

@@ -45,6 +45,7 @@ def test_same_maps_weights_and_bytes(
     edges = 0
     for robot, expected in local['robots'].items():
         given = ros['robots'][robot]
+        assert all(late == 0 for _, late in given['rounds'] + expected['rounds'])
         assert given['f1'] == pytest.approx(expected['f1'], abs=1e-4)
         for ours, theirs in zip(given['weights'], expected['weights'], strict=True):
             assert ours == pytest.approx(theirs, abs=1e-4)
