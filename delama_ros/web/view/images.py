@@ -45,10 +45,14 @@ def truth_picture(truth: OccupancyMap) -> Picture:
     return Picture(_png(image, bytes([0, TRUTH_COLOUR[3]])), _place(truth, truth.cells >= 0))
 
 
-def scan_points(scan: Any) -> bytes:
-    """Where beams of a LaserScan end in the sensor's frame: x, y as little-endian int16, cm."""
+def scan_points(scan: Any, *, hangs: bool = False) -> bytes:
+    """Where beams of a LaserScan end in the sensor's frame: x, y as little-endian int16, cm.
+
+    The beams of a laser that hangs upside down turn the other way.
+    """
     ranges = np.asarray(scan.ranges, np.float64)
     angles = scan.angle_min + scan.angle_increment * np.arange(ranges.size)
+    angles = -angles if hangs else angles
     stride = max(1, -(-ranges.size // BEAMS))
     ranges, angles = ranges[::stride], angles[::stride]
     high = min(scan.range_max, FARTHEST * CENTIMETRE)

@@ -22,8 +22,11 @@ from delama_sim.truth import SurfaceTruth, surface_truth
 SILENT = 5.0  # s without a word after which a robot is taken to be gone
 STRIDE = 0.1  # m between points of a way
 INFO, WARN = 20, 30  # levels of rcl_interfaces/Log
-# Diagnostics of each peer, which the row of the graph has too.
-PER_PEER = ('heard ', 'weight ')
+# Values of diagnostics that are shown; robots say much more, some of it for every peer.
+SHOWN = (
+    *('neighbours', 'rounds complete', 'rounds incomplete', 'rounds incomplete total'),
+    *('bytes', 'bytes total', 'refused'),
+)
 
 
 class Place(NamedTuple):
@@ -184,7 +187,8 @@ class Watch:
         except FrameError:
             return
         robot.waiting = None
-        self._move(robot, Place(pose, scan_points(scan)), now)
+        hangs = frames.hangs(robot.frame, scan.header.frame_id)
+        self._move(robot, Place(pose, scan_points(scan, hangs=hangs)), now)
         self.version += 1
 
     def _on_pose(self, source: Source, message: Any, now: float) -> None:
@@ -213,23 +217,28 @@ class Watch:
     def _on_tf(self, source: Source, message: Any, now: float) -> None:
         frames = self._frames.setdefault(source.robot, Frames())
         for link in message.transforms:
-            pose = _planar(link.transform.translation, link.transform.rotation)
-            frames.add(link.header.frame_id, link.child_frame_id, _seconds(link), pose)
+            pose, hangs = _link(link)
+            frame, child = link.header.frame_id, link.child_frame_id
+            frames.add(frame, child, _seconds(link), pose, hangs=hangs)
         for robot in self.robots.values():
             self._locate(robot, now)
 
     def _on_fixed(self, source: Source, message: Any, now: float) -> None:
         frames = self._frames.setdefault(source.robot, Frames())
         for link in message.transforms:
-            pose = _planar(link.transform.translation, link.transform.rotation)
-            frames.set_fixed(link.header.frame_id, link.child_frame_id, pose)
+            pose, hangs = _link(link)
+            frames.set_fixed(link.header.frame_id, link.child_frame_id, pose, hangs=hangs)
 
     def _on_diagnostics(self, source: Source, message: Any, now: float) -> None:
         for status in message.status:
             if 'DeLAMA' not in status.name:
                 continue
             level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-            values = {v.key: v.value for v in status.values if not v.key.startswith(PER_PEER)}
+            values = {
+                v.key: v.value
+                for v in status.values
+                if v.key in SHOWN or v.key.startswith('refused, ')
+            }
             series = self.states.setdefault(status.hardware_id, Series(600))
             before = series.at(now)
             if level and (before is None or before.value['message'] != status.message):
@@ -253,6 +262,12 @@ def _pose(pose: Any) -> Pose:
 def _planar(position: Any, rotation: Any) -> Pose:
     yaw = yaw_of(rotation.x, rotation.y, rotation.z, rotation.w)
     return float(position.x), float(position.y), yaw
+
+
+def _link(link: Any) -> tuple[Pose, bool]:
+    """Return where a frame is in its parent, and whether it is upside down there."""
+    turn = link.transform.rotation
+    return _planar(link.transform.translation, turn), bool(turn.x**2 + turn.y**2 > 0.5)
 
 
 def _stamp(message: Any) -> tuple[int, int]:

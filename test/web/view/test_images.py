@@ -59,6 +59,12 @@ def test_scan_points_are_where_beams_end() -> None:
     assert points.tolist() == [[100, 0], [0, 250]]
 
 
+def test_beams_of_a_hanging_laser_turn_the_other_way() -> None:
+    scan = LaserScan(angle_increment=np.pi / 2, range_max=12.0, ranges=[1.0, 2.0])
+    points = np.frombuffer(scan_points(scan, hangs=True), '<i2').reshape(-1, 2)
+    assert points.tolist() == [[100, 0], [0, -200]]
+
+
 def test_a_dense_scan_is_thinned() -> None:
     scan = LaserScan(angle_increment=1e-3, range_max=10.0, ranges=[5.0] * 6000)
     assert len(scan_points(scan)) <= 360 * 4

@@ -5,6 +5,7 @@ import io
 import math
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -178,7 +179,7 @@ def test_the_page_comes_back_by_itself(make_fleet: Any, open_browser: Any, wait:
     first = Watch('first', live=False)
     fleet.run(first, 2)
     server = Server(first, '127.0.0.1', 0)
-    port = int(server.address.rstrip('/').rpartition(':')[2])
+    port = urlsplit(server.address).port
     driver = open_browser()
     try:
         driver.get(server.address)
@@ -195,5 +196,24 @@ def test_the_page_comes_back_by_itself(make_fleet: Any, open_browser: Any, wait:
         wait(lambda: page.text('[data-robot="/bob"] [data-fact=step]') == '4')
         wait(lambda: page.text('#source') == 'recording second')
         assert page.text('#banner') == ''
+    finally:
+        server.stop()
+
+
+def test_from_other_machines_only_with_the_code(
+    make_fleet: Any, open_browser: Any, wait: Any
+) -> None:
+    watch = Watch('a run', live=False)
+    fleet = make_fleet('/ada')
+    fleet.run(watch, 1)
+    server = Server(watch, '0.0.0.0', 0)
+    try:
+        code = server.address.partition('code=')[2]
+        port = urlsplit(server.address).port
+        page = Seen(open_browser(), fleet, watch)
+        page.driver.get(f'http://127.0.0.1:{port}/')
+        wait(lambda: page.text('h1') == 'Join')
+        page.driver.get(f'http://127.0.0.1:{port}/join?code={code}')
+        wait(lambda: page.texts('.robot .name') == ['ada'])
     finally:
         server.stop()

@@ -1,6 +1,7 @@
 """A swarm seen from outside: from messages alone, in any order, whatever they hold."""
 
 import math
+import struct
 from typing import Any
 
 import pytest
@@ -92,6 +93,22 @@ def test_a_scan_is_shown_once_its_transform_is_there(watch: Watch, make_fleet: A
     place = watch.robots['/ada'].places.at(math.inf)
     assert place is not None
     assert place.value.pose == pytest.approx(fleet.pose('/ada', 2.1))
+
+
+def test_a_laser_may_hang_upside_down(watch: Watch, make_fleet: Any) -> None:
+    fleet = make_fleet('/ada')
+    fleet.feed(watch, '/ada/collaboration', fleet.row('/ada', 1), 2.0)
+    scan = fleet.scan('/ada', 2.0)
+    scan.ranges = [0.0] * 90 + [1.5] + [0.0] * 269  # to the left, 90 degrees
+    scan.range_min = 0.1
+    tf = fleet.tf('/ada', 2.0)
+    rotation = tf.transforms[0].transform.rotation
+    rotation.x, rotation.w = 1.0, 0.0
+    fleet.feed(watch, '/ada/scan', scan, 2.0)
+    fleet.feed(watch, '/tf', tf, 2.0)
+    place = watch.robots['/ada'].places.at(math.inf)
+    assert place is not None
+    assert struct.unpack('<2h', place.value.points) == (0, -150)
 
 
 def test_who_falls_silent_is_noted_and_who_comes_back(watch: Watch, make_fleet: Any) -> None:

@@ -71,6 +71,9 @@ export class Cards {
     for (const [fact, value] of Object.entries(factsOf(robot))) {
       put(facts[fact], value);
     }
+    for (const [fact, hint] of Object.entries(hintsOf(robot))) {
+      facts[fact].title = hint;
+    }
     this.fillWeights(parts.weights, robot, looksOf, swarm);
   }
 
@@ -106,6 +109,16 @@ function factsOf(robot) {
     late: say(values['rounds incomplete']),
     bytes: TEXTS.pair(bytes(values.bytes), bytes(values['bytes total'])),
     refused: say(values.refused),
+  };
+}
+
+/** What a card says when one points at a figure. */
+function hintsOf(robot) {
+  const values = robot.state?.values ?? {};
+  const reasons = Object.entries(values).filter(([key]) => key.startsWith('refused, '));
+  return {
+    late: TEXTS.inAll(values['rounds incomplete total'] ?? TEXTS.unknown),
+    refused: reasons.map(([key, count]) => `${key.slice('refused, '.length)}: ${count}`).join('\n'),
   };
 }
 

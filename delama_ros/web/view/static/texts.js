@@ -67,6 +67,7 @@ export const TEXTS = {
     bytes: ['sent', 'in the step / in all'],
     refused: ['refused', 'messages that were refused since the start'],
   },
+  inAll: (count) => `in all: ${count}`,
   pair: (a, b) => `${a} / ${b}`,
   weights: 'weights',
   bytes: (n) => (n < 1000 ? `${n} B` : n < 1e6 ? `${(n / 1e3).toFixed(1)} KB` : `${(n / 1e6).toFixed(1)} MB`),
