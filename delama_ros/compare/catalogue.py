@@ -20,10 +20,10 @@ from delama_ros.tasks.task import Task, fixed
 WHITE = 1e-3  # of the largest variance of features, added to all before decorrelating
 
 
-@lru_cache(maxsize=1)
-def task_of(name: str) -> Task:
+@lru_cache(maxsize=8)
+def task_of(name: str, graph: str = 'full') -> Task:
     """Return a task with its default sizes; ValueError says where its data was looked for."""
-    return make_task(name, KINDS[name]())
+    return make_task(name, KINDS[name](graph=graph))
 
 
 def fresh_backbone(name: str, seed: int) -> nn.Module:

@@ -73,9 +73,12 @@ def _choose_graph(cell: Cell, task: Task, batch: Batch, model: Path | None) -> F
 
 def _test(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Result:
     if cell.method in ROWS:
-        network, mode = ROWS[cell.method]
-        learner = learner_of(cell.task, network, _folder(model), cell.seed)
-        return run_row(batch, learner, mode)
+        row = ROWS[cell.method]
+        learner = learner_of(cell.task, row.network, _folder(model), cell.seed)
+        if row.graph != 'full':
+            sparse = task_of(cell.task, row.graph)
+            batch = fixed(sparse, cell.sizes.sequences, 'test', cell.seed)
+        return run_row(batch, learner, row.mode)
     setting: dict[str, Any] = json.loads(cell.setting)
     if cell.method in GRIDS:
         learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)

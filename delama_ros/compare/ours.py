@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
@@ -12,13 +14,28 @@ from delama_ros.tasks.backbones import FEATURES
 from delama_ros.tasks.learner import Answers, Learner, Mode
 from delama_ros.tasks.task import Batch, graph_error, score
 
-# Row → which trained network, and how it is run.
-ROWS: dict[str, tuple[str, Mode]] = {
-    'oracle': ('oracle', 'oracle'),
-    'wc': ('wc', 'wc'),
-    'wm': ('delama', 'wm'),
-    'delama_paper': ('delama_paper', 'delama'),
-    'delama': ('delama', 'delama'),
+
+@dataclass(frozen=True)
+class Row:
+    """Which trained network runs, in which mode, and over which communication graph."""
+
+    network: str
+    mode: Mode = 'delama'
+    graph: str = 'full'
+
+
+# The sparse graphs of table 3: Erdős–Rényi and Barabási–Albert, at two connectivities.
+SPARSE = {
+    f'delama_{kind}_{share}': Row('delama', graph=f'{kind}:{share}')
+    for kind in ('er', 'ba') for share in (0.3, 0.5)
+}
+ROWS: dict[str, Row] = {
+    'oracle': Row('oracle', 'oracle'),
+    'wc': Row('wc', 'wc'),
+    'wm': Row('delama', 'wm'),
+    'delama_paper': Row('delama_paper'),
+    'delama': Row('delama'),
+    **SPARSE,
 }
 LABELS = {
     'ns': 'NS',
@@ -31,6 +48,7 @@ LABELS = {
     'wm': 'DeLAMA-WM',
     'delama_paper': 'DeLAMA (paper, corrected)',
     'delama': 'DeLAMA (ours)',
+    **{name: f'DeLAMA (ours), {row.graph}' for name, row in SPARSE.items()},
 }
 
 

@@ -14,7 +14,7 @@ mpl.use('Agg')
 
 import matplotlib.pyplot as plt
 
-from delama_ros.compare.printed import PRINTED
+from delama_ros.compare.printed import GRAPH_ERRORS, PRINTED
 
 Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
 
@@ -23,7 +23,7 @@ def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[
     """Lay rows out: figures at the steps the paper names, and the printed ones."""
     error = any('graph_error' in row for row in rows)
     header = ['method', 'set-up', *(f't={t}' for t in steps), *(f'paper t={t}' for t in steps)]
-    header += ['kB/step', 'rounds', *(['GMSE'] if error else [])]
+    header += ['kB/step', 'rounds', *(['GMSE', 'paper GMSE'] if error else [])]
     lines = []
     for row in rows:
         printed = PRINTED[task].get(row['method'], {})
@@ -34,7 +34,9 @@ def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[
         if error:
             values = row.get('graph_error')
             shown = [f'{values[t - 1]:.2f}' for t in steps] if values else []
+            said = GRAPH_ERRORS[task].get(row['method'], {})
             line.append(' / '.join(shown) or '–')
+            line.append(' / '.join(f'{said[t]:.2f}' for t in steps if t in said) or '–')
         lines.append(line)
     return header, lines
 

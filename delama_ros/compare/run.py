@@ -15,7 +15,7 @@ from tqdm import tqdm
 
 from delama_ros.compare.cells import needs_choice, work
 from delama_ros.compare.graph_learners import GRIDS
-from delama_ros.compare.ours import LABELS, ROWS
+from delama_ros.compare.ours import LABELS, ROWS, SPARSE
 from delama_ros.compare.registry import ENTRIES
 from delama_ros.compare.study import Cache, Cell, Figures, Sizes, compute_all
 
@@ -24,7 +24,8 @@ METHODS = (*ENTRIES, *GRIDS, *ROWS)
 
 def methods_of(task: str) -> list[str]:
     """Return the methods that the paper lists for a task, in the order of its tables."""
-    left_out = {'dinno'} | ({'lwf', 'ewc', 'mas', 'gem', 'agem'} if task == 'regression' else set())
+    lifelong = {name for name, entry in ENTRIES.items() if entry.family == 'lifelong'}
+    left_out = {'dinno'} | (lifelong if task == 'regression' else set(SPARSE))
     return [name for name in METHODS if name not in left_out]
 
 

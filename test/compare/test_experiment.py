@@ -120,7 +120,7 @@ def test_features_are_decorrelated(learner) -> None:
 
 @pytest.mark.parametrize('name', ROWS)
 def test_rows_of_delama(batch, learner, name) -> None:
-    mode = ROWS[name][1]
+    mode = ROWS[name].mode
     result = run_row(batch, learner, mode)
     assert np.isfinite(result.scores).all()
     assert (result.bytes == 0) == (mode == 'wc')
