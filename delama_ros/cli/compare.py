@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
 
     steps = [t for t in STEPS[args.task] if t <= len(rows[0]['mean'])]
     print_table(*report.table(rows, args.task, steps))
+    if line := report.margin(rows, steps, metric):
+        print(line)
     folder = Path(args.out)
     report.write(folder, rows, args.task, steps, metric)
     spent = time.monotonic() - began

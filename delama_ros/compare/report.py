@@ -18,6 +18,11 @@ from delama_ros.compare.printed import GRAPH_ERRORS, PRINTED
 
 Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
 
+# Methods without a server, variants of DeLAMA left out.
+DECENTRALISED = {
+    'dsgd', 'dsgt', 'dfedavgm', 'dinno', 'ns', 'dsgd_naive', 'dsgt_naive', 'dinno_naive',
+}
+
 
 def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
     """Lay rows out: figures at the steps the paper names, and the printed ones."""
@@ -45,6 +50,23 @@ def _figure(value: float, error: float | None = None) -> str:
     digits = 1 if value >= 10 else 2 if value >= 1 else 3 if value >= 0.1 else 4
     text = f'{value:.{digits}f}'
     return text if error is None else f'{text} ± {error:.{digits}f}'
+
+
+def margin(rows: Rows, steps: Sequence[int], metric: str) -> str:
+    """Say how DeLAMA stands against the best other method without a server, or nothing."""
+    own = [row for row in rows if row['method'] == 'delama']
+    others = [row for row in rows if row['method'] in DECENTRALISED]
+    if not own or not others:
+        return ''
+    best = min if metric == 'mse' else max
+    parts = []
+    for t in steps:
+        other = best(others, key=lambda row: row['mean'][t - 1])
+        parts.append(
+            f't={t} {_figure(own[0]["mean"][t - 1])} against {_figure(other["mean"][t - 1])} '
+            f'({other["label"]}, {other["setup"]})'
+        )
+    return 'DeLAMA and the best other method without a server: ' + '; '.join(parts)
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
