@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from selenium.webdriver.support.ui import Select, WebDriverWait
 
 FLAGS = ('--headless', '--no-sandbox', '--disable-gpu', '--no-first-run', '--hide-scrollbars')
 PHONE = {'width': 375, 'height': 760, 'deviceScaleFactor': 2, 'mobile': True}
+MARGIN = 24  # px
 COLOURS = 64  # of the written pictures, which are flat: a quarter of the size, no difference to see
 
 
@@ -87,23 +90,39 @@ class Page:
         """Write a picture."""
         path = self.folder / f'human_{name}.png'
         self.driver.save_screenshot(str(path))
-        Image.open(path).convert('RGB').quantize(COLOURS).save(path, optimize=True)
+        picture = Image.open(path).convert('RGB')
+        # Without the empty part below the page.
+        pixels = np.asarray(picture)
+        rows = np.flatnonzero((pixels != pixels[-1, 0]).any((1, 2)))
+        height = min(picture.height, int(rows[-1]) + MARGIN)
+        picture.crop((0, 0, picture.width, height)).quantize(COLOURS).save(path, optimize=True)
 
 
 def main() -> None:
     """Start a server, play, and write the pictures."""
     folder = Path(sys.argv[1])
+    with serve('127.0.0.1') as url:
+        play(Page(url, folder), Page(url, folder))
+    with serve('0.0.0.0') as url:
+        page = Page(url, folder)
+        page.shoot('join')
+        page.driver.quit()
+
+
+@contextmanager
+def serve(host: str) -> Iterator[str]:
+    """Run a server; gives its address on this machine."""
     with tempfile.TemporaryDirectory() as place:
-        command = ['human', '--db', f'{place}/db', '--port', '0', '--seed', '9']
+        command = ['human', '--db', f'{place}/db', '--host', host, '--port', '0', '--seed', '9']
         server = subprocess.Popen(
             [sys.executable, '-m', 'delama_ros.cli.main', *command],
             stdout=subprocess.PIPE, text=True,
         )
         try:
             assert server.stdout is not None
-            address = re.search(r'http://\S+', server.stdout.readline())
-            assert address
-            play(Page(address[0], folder), Page(address[0], folder))
+            port = re.search(r':(\d+)/', server.stdout.readline())
+            assert port
+            yield f'http://127.0.0.1:{port[1]}/'
         finally:
             server.terminate()
             server.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from delama_ros.human.game import Answer, Game, Limits, Seat, Stage
-from delama_ros.human.task import QUALITIES, ROUNDS, SEATS, Line, Task
+from delama_ros.human.task import ROUNDS, SEATS, Line, Task
 
 # Each entry leads from the version before to its own; a file remembers how far it has come.
 MIGRATIONS = (
@@ -220,7 +220,7 @@ class Store:
         )
         points = np.array(query(
             'SELECT x, y FROM point WHERE game = ? ORDER BY round, seat, number', (number,)
-        ).fetchall()).reshape(ROUNDS, SEATS, QUALITIES[quality].points, 2)
+        ).fetchall()).reshape(ROUNDS, SEATS, -1, 2)
         task = Task((first, second), tuple(map(int, groups)), points)
         seats = query('SELECT name, person FROM seat WHERE game = ? ORDER BY seat', (number,))
         answers = query(

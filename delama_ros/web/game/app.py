@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import sqlite3
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -74,7 +76,10 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async def keep_time() -> None:
             while True:
-                host.tick()
+                try:
+                    host.tick()
+                except sqlite3.Error:  # such as a full disk: games wait until it works again
+                    logging.exception('time does not pass: cannot store games')
                 await asyncio.sleep(TICK)
 
         timer = asyncio.create_task(keep_time())
@@ -84,7 +89,11 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
     app = make_app(access=access, lifespan=lifespan)
     _add_errors(app)
     acts = RateLimit(rate=5.0, burst=30)
-    entries = RateLimit(rate=5.0, burst=100)
+    entries, looks = RateLimit(rate=5.0, burst=100), RateLimit(rate=50.0, burst=500)
+
+    def limit(rate: RateLimit, request: Request) -> None:
+        if not rate.allows(request.client.host if request.client else ''):
+            raise RefusedError('slow')
 
     def who(connection: HTTPConnection) -> Person | None:
         return host.find(cookie(connection.headers, COOKIE))
@@ -104,12 +113,12 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
 
     @app.get('/api/state')
     async def state(request: Request) -> dict[str, Any]:
+        limit(looks, request)
         return host.see(who(request))
 
     @app.post('/api/enter')
     async def enter(body: Enter, request: Request, response: Response) -> dict[str, Any]:
-        if not entries.allows(request.client.host if request.client else ''):
-            raise RefusedError('slow')
+        limit(entries, request)
         person, token = host.enter(who(request), body.name, body.quality, body.people)
         if token:
             set_cookie(response, COOKIE, token)
