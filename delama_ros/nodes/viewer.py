@@ -19,7 +19,7 @@ from delama_ros.web.view.topics import Source, sources
 from delama_ros.web.view.watch import Watch
 
 OPTIONS = {
-    'host': Option('127.0.0.1', 'address to serve the page on; others than this machine need it'),
+    'host': Option('127.0.0.1', 'address to serve on; 0.0.0.0: other machines too, with a code'),
     'port': Option(0, 'of the page; 0: 8420, or any that is free', 0, 65535),
 }
 DISCOVERY = 0.5  # s between looks for new robots
