@@ -14,6 +14,7 @@ COMMANDS = {
     'swarm': 'simulate a swarm of robots that map a building together',
     'view': 'watch a swarm, live or recorded, in a browser',
     'human': 'play the game in which people and agents learn lines together; report on it',
+    'replay': 'let robots live through recorded logs or bags, over ROS 2',
     'plan': 'show, describe and convert floor plans',
     'convert': 'turn a CARMEN log or a ROS 1 bag into rosbag2',
     'train': 'meta-train a model: features, evidence weights, coefficients',

@@ -54,11 +54,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         default='ros',
         help='ros: a process per robot over DDS; local: one process, the same numbers',
     )
+    add_output_arguments(parser)
+    parser.set_defaults(run=run)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add where the results of a run go."""
     parser.add_argument('--out', metavar='DIR', help='folder of the run (default runs/<time>)')
     parser.add_argument('--view', action='store_true', help='show the run in a browser')
     parser.add_argument('--bag', action='store_true', help='record a rosbag2 in the folder')
     parser.add_argument('--json', metavar='FILE', help='write methods → delama → metric → list')
-    parser.set_defaults(run=run)
 
 
 def describe(args: argparse.Namespace) -> Swarm:
@@ -71,7 +76,10 @@ def describe(args: argparse.Namespace) -> Swarm:
         swarm = read(args.config or resource('config/swarm.yaml'), overrides)
         if ',' in swarm.plan:
             raise UserError(f'plan is {swarm.plan}, expected one: maps are scored in one building')
-        load(swarm.plan)
+        if swarm.plan:
+            load(swarm.plan)
+        elif args.transport == 'local':
+            raise UserError('--transport local simulates, for which the description has no plan')
     except (DescriptionError, PlanError) as error:
         raise UserError(str(error)) from error
     return swarm
@@ -79,7 +87,11 @@ def describe(args: argparse.Namespace) -> Swarm:
 
 def run(args: argparse.Namespace) -> int:
     """Run the swarm and write what it gave."""
-    swarm = describe(args)
+    return run_described(args, describe(args))
+
+
+def run_described(args: argparse.Namespace, swarm: Swarm) -> int:
+    """Run a swarm, show its steps and write what it gave."""
     # Here, not above: `delama swarm --help` and wrong arguments should not wait for this, or ROS.
     from delama_ros.swarm.record import Record
 
@@ -90,14 +102,18 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f'cannot write to {folder}: {error.strerror}') from error
     (folder / 'swarm.yaml').write_text(swarm.to_yaml())
     record = Record(swarm.robots, swarm.steps)
-    print(f'{len(swarm.robots)} robots, plan {swarm.plan}, {swarm.steps} steps; F1 in per cent')
+    source = f'plan {swarm.plan}' if swarm.plan else ', '.join(dict.fromkeys(swarm.logs)) or 'real'
+    steps = f'{swarm.steps} steps' if swarm.steps else 'until Ctrl-C'
+    print(f'{len(swarm.robots)} robots, {source}, {steps}; F1 in per cent')
     began = time.monotonic()
     with page(args, folder) as address:
         try:
             start(args, swarm, folder, record)
         finally:
             write_results(record, folder, args.json)
-        print(f'done in {time.monotonic() - began:.0f} s; maps: {folder / "maps.png"}', flush=True)
+        memory = f', {record.memory / 1e9:.1f} GB' if record.memory else ''
+        seconds = f'{time.monotonic() - began:.0f} s'
+        print(f'done in {seconds}{memory}; maps: {folder / "maps.png"}', flush=True)
         if address:
             print(f'the run can still be seen at {address} until Ctrl-C', flush=True)
             wait_for_interrupt()

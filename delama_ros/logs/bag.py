@@ -58,9 +58,18 @@ def opened(path: Path) -> Iterator[Any]:
         raise LogError(f'{path}: is not a whole bag: {text}') from None
 
 
+def scan_topics(path: Path) -> list[str]:
+    """Return the topics of a bag that hold laser scans."""
+    with opened(path) as reader:
+        return _topics(reader)
+
+
+def _topics(reader: Any) -> list[str]:
+    return sorted({c.topic for c in reader.connections if c.msgtype == SCAN and c.msgcount})
+
+
 def _scan_topic(path: Path, reader: Any, topic: str | None) -> str:
-    scans = [c for c in reader.connections if c.msgtype == SCAN and c.msgcount]
-    topics: list[str] = sorted({c.topic for c in scans})
+    topics = _topics(reader)
     if topic is not None:
         if topic not in topics:
             raise LogError(

@@ -38,6 +38,11 @@ class Playback:
         self._next = 0  # scan to come
 
     @property
+    def end(self) -> float:
+        """Time of the last scan, s."""
+        return self._scans[-1][0] / NANO
+
+    @property
     def ended(self) -> bool:
         """Whether all scans have been played; the clock goes on."""
         return self._next == len(self._scans)

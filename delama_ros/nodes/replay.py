@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time as Stamp
-from nav_msgs.msg import Odometry
+from nav_msgs.msg import OccupancyGrid, Odometry
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -22,24 +23,15 @@ from delama_ros.logs.log import Reading
 from delama_ros.logs.playback import NANO, Playback
 from delama_ros.logs.prepare import limited, split
 from delama_ros.logs.read import read_log
-from delama_ros.nodes.maps import LATCHED
+from delama_ros.nodes.maps import LATCHED, occupancy_to_ros
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.pacing import Pace
 from delama_ros.nodes.running import run
 from delama_ros.nodes.simulator import transform
 from delama_ros.swarm.description import NAME
-from delama_ros.swarm.options import Option
+from delama_ros.swarm.options import REPLAY
+from delama_sim.grid import OccupancyMap
 
-OPTIONS = {
-    'logs': Option([''], 'bags or CARMEN logs in the order of robots; one alone is cut up'),
-    'topics': Option([''], 'scan topics in the order of logs, for bags with several'),
-    'robots': Option(['robot1'], 'names'),
-    'reach': Option(20.0, 'm up to which beams are used; no return says nothing', 0.1, 1e4),
-    'map_frame': Option('map', 'frame in which all logs have their poses'),
-    'namespaced_tf': Option(False, 'TF on ROBOT/tf with plain frames, as nav2 wants, not on /tf'),
-    'start_wait': Option(30.0, 's of wall time to wait at most until every scan has a subscriber'),
-    'speed': Option(1.0, 'seconds of the log per second; may be changed', 1e-3, 1e4),
-}
 RELIABLE = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
 HERE = np.zeros(3)
 RATE, MOST = 20.0, 50.0  # Hz of log time and most Hz of wall time at which clock and poses come
@@ -50,8 +42,17 @@ def tick(speed: float) -> int:
     return round(NANO * max(1 / RATE, speed / MOST))
 
 
-def read_robots(options: Mapping[str, Any]) -> tuple[dict[str, Sequence[Reading]], list[str]]:
-    """Read what each robot has seen, and what the readers have to say about it."""
+@dataclass(frozen=True)
+class Recorded:
+    """What was read."""
+
+    robots: dict[str, Sequence[Reading]]  # what each of them has seen
+    notes: list[str]  # what the readers have to say about it
+    truth: OccupancyMap | None  # the true map, if a log holds one
+
+
+def read_robots(options: Mapping[str, Any]) -> Recorded:
+    """Read the logs of robots as the parameters name them; ValueError says what is wrong."""
     names, files, topics = options['robots'], options['logs'], options['topics']
     for name in names:
         if not NAME.fullmatch(name):
@@ -72,7 +73,8 @@ def read_robots(options: Mapping[str, Any]) -> tuple[dict[str, Sequence[Reading]
         if len(parts[0]) < len(names):
             raise ValueError(f'{files[0]}: {len(parts[0])} scans for {len(names)} robots')
         parts = [*split(parts[0], len(names))]
-    return dict(zip(names, parts, strict=True)), notes
+    truth = next((log.truth for log in logs if log.truth is not None), None)
+    return Recorded(dict(zip(names, parts, strict=True)), notes, truth)
 
 
 class Replay(Node):
@@ -80,9 +82,10 @@ class Replay(Node):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('replay', **kwargs)
-        self._options = declare(self, OPTIONS, may_change='speed')
-        robots, notes = read_robots(self._options)
-        for note in notes:
+        self._options = declare(self, REPLAY, may_change='speed')
+        recorded = read_robots(self._options)
+        robots = recorded.robots
+        for note in recorded.notes:
             self.get_logger().info(note)
         self._playback = Playback(robots)
         self._playback.tick = tick(self._options['speed'])
@@ -102,8 +105,13 @@ class Replay(Node):
         self._fixed_out = {
             t: self.create_publisher(TFMessage, f'{t}_static', LATCHED) for t in topics
         }
+        self._truth_out = self.create_publisher(OccupancyGrid, 'sim/truth', LATCHED)
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_fixed()
+        if recorded.truth is not None:
+            grid = occupancy_to_ros(recorded.truth)
+            grid.header.frame_id = self._options['map_frame']
+            self._truth_out.publish(grid)
         self._pace = Pace(
             self,
             self._scans,

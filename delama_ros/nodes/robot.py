@@ -20,13 +20,14 @@ from delama_ros.nodes.exchange import Exchange
 from delama_ros.nodes.health import Health
 from delama_ros.nodes.options import declare
 from delama_ros.nodes.outputs import Outputs
-from delama_ros.nodes.robot_options import OPTIONS, encoding, start_pose
+from delama_ros.nodes.robot_options import encoding, start_pose
 from delama_ros.nodes.robot_services import RobotServices
 from delama_ros.nodes.running import run
 from delama_ros.nodes.scan_input import ScanInput
 from delama_ros.nodes.worker import Worker, small_node
-from delama_ros.swarm.driver import Driver, Report
+from delama_ros.swarm.driver import OUT_OF_STEP, Driver, Report
 from delama_ros.swarm.memory_file import load_memory, save_memory
+from delama_ros.swarm.options import ROBOT
 from delama_ros.transport.port import Port, Wire
 from delama_sim.grid import Pose
 
@@ -46,7 +47,7 @@ class Robot(LifecycleNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__('delama', **kwargs)
-        self.options = declare(self, OPTIONS)
+        self.options = declare(self, ROBOT)
         self.robot = self.options['robot'] or self.get_namespace().strip('/').replace('/', '_')
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
@@ -206,7 +207,7 @@ class Robot(LifecycleNode):
 
     def _take_message(self, wire: Wire) -> None:
         refusal = self._driver.add_message(wire)
-        if refusal:
+        if refusal and not refusal.startswith(OUT_OF_STEP):  # who comes or goes is no news
             self._warn(f'message of {wire.robot!r} refused: {refusal}')
 
     def _refuse(self, sender: str, reason: str) -> None:

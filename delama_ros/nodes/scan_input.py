@@ -19,7 +19,7 @@ from delama_ros.nodes.poses import Poses, seconds
 from delama_sim.grid import Pose
 
 PEER_AGE = 0.5  # s that a neighbour's pose may be old when its body is masked
-PATIENCE = 1.0  # s that a scan waits for its transform while newer ones arrive
+PATIENCE = 1.0  # s of wall time that a scan waits for its transform
 AHEAD = 60.0  # s that a scan's stamp may be ahead of the clock
 FAR = 10_000.0  # m from the map's origin beyond which a pose is not believed
 
@@ -45,7 +45,7 @@ class ScanInput:
         self._quiet = options['quiet']
         self._neighbours = neighbours
         self._take = take
-        self._waiting: deque[LaserScan] = deque()
+        self._waiting: deque[tuple[float, LaserScan]] = deque(maxlen=1000)  # with time of arrival
         self._last = time.monotonic()  # arrival of the newest scan
         self._stamp = -np.inf  # of it, s
         self._fault = (-np.inf, '')  # when a scan was of no use last, and why
@@ -93,17 +93,17 @@ class ScanInput:
             self._waiting.clear()
             self._poses.frames.forget(stamp)
         self._stamp = stamp
-        self._waiting.append(message)
+        self._waiting.append((self._last, message))
         self._work_off()
 
     def _work_off(self) -> None:
         while self._waiting:
-            message = self._waiting[0]
+            arrived, message = self._waiting[0]
             stamp, frame = seconds(message.header.stamp), message.header.frame_id
             try:
                 pose = self._poses.frames.lookup(self._frame, frame, stamp)
             except FrameError as error:
-                if seconds(self._waiting[-1].header.stamp) - stamp < PATIENCE:
+                if time.monotonic() - arrived < PATIENCE:
                     return
                 self._waiting.popleft()
                 self._warn(f'scan dropped: {error}')

@@ -10,13 +10,14 @@ from typing import Any
 
 import yaml
 
-from delama_ros.swarm.options import SIMULATOR
+from delama_ros.swarm.options import REPLAY, ROBOT, SIMULATOR, Option
 
 NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 
-
-# Parameters that simulator and robots must agree on.
+# Parameters that robots and what gives them their scans must agree on.
 COMMON = ('map_frame', 'swarm', 'namespaced_tf')
+# Topics of a robot that may have another name.
+TOPICS = ('scan', 'odom')
 
 
 class DescriptionError(ValueError):
@@ -25,17 +26,25 @@ class DescriptionError(ValueError):
 
 @dataclass(frozen=True)
 class Swarm:
-    """Everything that makes a run repeatable."""
+    """Everything that makes a run repeatable.
+
+    Scans come from a simulator (plan), from recordings (logs), or, with neither, from real robots.
+    """
 
     robots: tuple[str, ...] = tuple(f'robot{i}' for i in range(1, 6))
     plan: str = 'generated:4'
+    logs: tuple[str, ...] = ()  # bags or CARMEN logs, in the order of robots, or one for all
     seed: int = 4
-    steps: int = 12
+    steps: int = 12  # 0: no end
     period: float = 2.0  # s between time steps of DeLAMA
     deadline: float = 1.0  # s a round waits for neighbours that do not answer
     encoding: str = 'delta'  # of the models on the air: delta or float64
-    # Other parameters of the simulator node, by name.
+    checkpoint: str = ''  # file of the learned features; empty: the one in the package
+    # Other parameters of the simulator or the replay node, by name.
     simulator: Mapping[str, Any] = field(default_factory=lambda: {'thicken_walls': 0.05})
+    replay: Mapping[str, Any] = field(default_factory=dict)
+    # Topics (scan, odom) and parameters of single robots.
+    each: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.robots:
@@ -45,34 +54,73 @@ class Swarm:
                 )
         if not self.robots or len(set(self.robots)) < len(self.robots):
             raise DescriptionError(f'robots: {list(self.robots)}, expected different names')
+        if self.plan and self.logs:
+            raise DescriptionError(f'plan: {self.plan!r} beside logs, expected one of them')
         if self.encoding not in ('delta', 'float64'):
             raise DescriptionError(f'encoding: {self.encoding!r}, expected delta or float64')
-        for key in ('steps', 'period', 'deadline'):
+        for key in ('period', 'deadline'):
             if not getattr(self, key) > 0:
                 raise DescriptionError(f'{key}: {getattr(self, key)}, expected a number above 0')
-        for key, value in self.simulator_parameters().items():
-            _check_option(key, value)
+        if self.steps < 0 or (self.plan and not self.steps):
+            raise DescriptionError(f'steps: {self.steps}, expected a number above 0')
+        if not set(self.each) <= set(self.robots):
+            raise DescriptionError(f'each: {list(self.each)}, robots are {list(self.robots)}')
+        self.simulator_parameters(), self.replay_parameters()  # these look at all values
+        for name in self.each:
+            self.robot_parameters(name), self.remappings(name)
+
+    @property
+    def source(self) -> str:
+        """Name of the node that gives the scans: simulator, replay, or none for real robots."""
+        return 'simulator' if self.plan else 'replay' if self.logs else ''
+
+    def source_parameters(self) -> dict[str, Any]:
+        """Parameters of that node."""
+        return self.simulator_parameters() if self.plan else self.replay_parameters()
 
     def simulator_parameters(self) -> dict[str, Any]:
         """Parameters of the simulator node."""
         named = {'plan': self.plan, 'seed': self.seed, 'robots': list(self.robots)}
-        return {**self.simulator, **named}
+        return _checked('simulator', {**self.simulator, **named}, SIMULATOR)
+
+    def replay_parameters(self) -> dict[str, Any]:
+        """Parameters of the replay node."""
+        named = {'logs': list(self.logs) or [''], 'robots': list(self.robots)}
+        return _checked('replay', {**self.replay, **named}, REPLAY)
 
     def robot_parameters(self, name: str) -> dict[str, Any]:
         """Parameters of the node of one robot."""
-        return {
-            **{key: self.simulator[key] for key in COMMON if key in self.simulator},
-            'use_sim_time': True,
+        given = self.simulator if self.plan else self.replay
+        own = self.each.get(name, {})
+        simulated = _typed(
+            f'robots.{name}.use_sim_time', own.get('use_sim_time', bool(self.source)), 'bool'
+        )
+        parameters = {
+            **{key: given[key] for key in COMMON if key in given},
             'robot': name,
             'steps': self.steps,
             'period': self.period,
             'deadline': self.deadline,
             'encoding': self.encoding,
+            'checkpoint': self.checkpoint,
+            **{key: own[key] for key in own if key not in (*TOPICS, 'use_sim_time')},
         }
+        return {'use_sim_time': simulated, **_checked(f'robots.{name}', parameters, ROBOT)}
+
+    def remappings(self, name: str) -> list[tuple[str, str]]:
+        """Topics of one robot that have another name."""
+        own = self.each.get(name, {})
+        return [
+            (topic, _typed(f'robots.{name}.{topic}', own[topic], 'str'))
+            for topic in TOPICS
+            if topic in own
+        ]
 
     def to_yaml(self) -> str:
         """Write the description as a file that `read` takes."""
-        plain = {**asdict(self), 'robots': list(self.robots), 'simulator': dict(self.simulator)}
+        plain = {**asdict(self), 'logs': list(self.logs)}
+        each = plain.pop('each')
+        plain['robots'] = {n: each.get(n, {}) for n in self.robots} if each else [*self.robots]
         return yaml.safe_dump(plain, sort_keys=False)
 
 
@@ -99,10 +147,21 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
         if robots < 1:
             raise DescriptionError(f'robots: {robots}, expected at least 1')
         values['robots'] = tuple(f'robot{i}' for i in range(1, robots + 1))
+    elif isinstance(robots, dict):
+        each = {name: {} if value is None else value for name, value in robots.items()}
+        for name, settings in each.items():
+            _typed(f'robots.{name}', settings, 'dict')
+        values |= {'robots': tuple(map(str, each)), 'each': each}
     elif robots is not None:
         if not isinstance(robots, list | tuple) or not all(isinstance(r, str) for r in robots):
-            raise DescriptionError(f'robots: {robots!r}, expected a number or a list of names')
+            raise DescriptionError(
+                f'robots: {robots!r}, expected a number, a list of names, or names with settings'
+            )
         values['robots'] = tuple(robots)
+    if isinstance(values.get('logs'), list):
+        values['logs'] = tuple(values['logs'])
+    if values.get('logs'):
+        values.setdefault('plan', '')
     allowed = {f.name: str(f.type) for f in fields(Swarm)}
     for key, value in values.items():
         if key not in allowed:
@@ -111,18 +170,25 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
     return Swarm(**values)
 
 
-def _check_option(name: str, value: Any) -> None:
-    """Refuse what the simulator node would refuse."""
-    if name not in SIMULATOR:
-        raise DescriptionError(
-            f'simulator.{name} is not known, expected one of: {", ".join(SIMULATOR)}'
-        )
-    option = SIMULATOR[name]
-    typed = _typed(f'simulator.{name}', value, type(option.default).__name__)
-    if isinstance(typed, int | float) and not option.low <= typed <= option.high:
-        raise DescriptionError(
-            f'simulator.{name}: {value}, expected {option.low:g} .. {option.high:g}'
-        )
+def _checked(
+    part: str, values: Mapping[str, Any], options: Mapping[str, Option]
+) -> dict[str, Any]:
+    """Give the values as the node takes them; refuse what it would refuse."""
+    typed = {}
+    for name, value in values.items():
+        if name not in options:
+            raise DescriptionError(
+                f'{part}.{name} is not known, expected one of: {", ".join(options)}'
+            )
+        option = options[name]
+        typed[name] = number = _typed(f'{part}.{name}', value, type(option.default).__name__)
+        if isinstance(number, list) and isinstance(option.default[0], float):
+            typed[name] = [_typed(f'{part}.{name}', item, 'float') for item in number]
+        if isinstance(number, int | float) and not option.low <= number <= option.high:
+            raise DescriptionError(
+                f'{part}.{name}: {value}, expected {option.low:g} .. {option.high:g}'
+            )
+    return typed
 
 
 def _typed(key: str, value: Any, kind: str) -> Any:

@@ -54,3 +54,38 @@ SIMULATOR = {
     'paused': Option(False, 'start paused'),
     'speed': Option(1.0, 'simulated seconds per second; may be changed', 1e-3, 1e4),
 }
+
+# Of the replay node.
+REPLAY = {
+    'logs': Option([''], 'bags or CARMEN logs in the order of robots; one alone is cut up'),
+    'topics': Option([''], 'scan topics in the order of logs, for bags with several'),
+    'robots': Option(['robot1'], 'names'),
+    'reach': Option(20.0, 'm up to which beams are used; no return says nothing', 0.1, 1e4),
+    'map_frame': Option('map', 'frame in which all logs have their poses'),
+    'namespaced_tf': Option(False, 'TF on ROBOT/tf with plain frames, as nav2 wants, not on /tf'),
+    'start_wait': Option(30.0, 's of wall time to wait at most until every scan has a subscriber'),
+    'speed': Option(1.0, 'seconds of the log per second; may be changed', 1e-3, 1e4),
+}
+
+# Of the robot node; a swarm description may set any of them for single robots.
+ROBOT = {
+    'robot': Option('', 'name in the swarm; default: the namespace'),
+    'autostart': Option(True, 'configure and activate at once; false: wait for a manager'),
+    'period': Option(2.0, 's of ROS time between time steps; the same for all robots', 0.01),
+    'deadline': Option(1.0, 's of wall time a round waits for a neighbour', 0.001),
+    'steps': Option(0, 'time steps to take; 0: no end'),
+    'swarm': Option('/delama', 'namespace of the topics that robots share'),
+    'encoding': Option('delta', 'of models on the air: delta or float64'),
+    'checkpoint': Option('', 'file of the learned features; default: the one in the package'),
+    'memory_file': Option('', 'where memory is kept: read at the start, written now and then'),
+    'memory_period': Option(30.0, 's of wall time between writes of memory_file', 0.1),
+    'reach': Option(20.0, 'm up to which beams are used, whatever range_max says', 0.5, 100.0),
+    'map_frame': Option('map', 'frame that all robots share'),
+    'peer_frame': Option('{robot}/base_link', 'TF frame of a neighbour, to mask it in scans'),
+    'odometry': Option(False, 'take base poses from the topic odom instead of from TF'),
+    'start_pose': Option(
+        [math.nan] * 3, 'x, y (m), yaw (rad) in the map where odom begins, with odometry'
+    ),
+    'quiet': Option(10.0, 's of wall time without scans, poses or neighbours worth a warning', 0.1),
+    'namespaced_tf': Option(False, 'TF on the topics tf and tf_static of the namespace'),
+}

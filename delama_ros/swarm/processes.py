@@ -62,7 +62,9 @@ class Processes:
         module: str,
         namespace: str,
         parameters: dict[str, Any],
+        *,
         prefix: Sequence[str] = (),
+        remappings: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Start `python -m module` as the node `namespace` with the given parameters.
 
@@ -71,6 +73,8 @@ class Processes:
         file = self._folder / 'parameters' / f'{name}.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
         command = [sys.executable, '-m', module, '--ros-args', '-r', f'__ns:={namespace}']
+        for topic, other in remappings:
+            command += ['-r', f'{topic}:={other}']
         with (self._folder / 'log' / f'{name}.log').open('wb') as log:
             self._running[name] = subprocess.Popen(
                 [*prefix, *command, '--params-file', str(file)],

@@ -39,9 +39,10 @@ def run_swarm(
     With `bag`, everything that is said is recorded as a rosbag2 in the folder. Nodes `beside` the
     swarm, by name as module and parameters, are started after the first step.
 
-    A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own.
+    A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own, but
+    not if real robots give the scans.
     """
-    domain = None if 'ROS_DOMAIN_ID' in os.environ else Domain()
+    domain = None if 'ROS_DOMAIN_ID' in os.environ or not swarm.source else Domain()
     environment = domain.environment() if domain else {}
     os.environ.update(environment)  # rclpy reads the process's own environment
     context = rclpy.Context()
@@ -49,21 +50,25 @@ def run_swarm(
         with Processes(folder, environment) as processes:
             if bag:
                 parameters = {
-                    'use_sim_time': True,
+                    'use_sim_time': bool(swarm.source),
                     'path': str(folder / 'bag'),
                     'robots': list(swarm.robots),
                 }
                 processes.start('recorder', 'delama_ros.nodes.recorder', '/', parameters)
             for name in swarm.robots:
                 processes.start(
-                    name, 'delama_ros.nodes.robot', f'/{name}', swarm.robot_parameters(name)
+                    name,
+                    'delama_ros.nodes.robot',
+                    f'/{name}',
+                    swarm.robot_parameters(name),
+                    remappings=swarm.remappings(name),
                 )
-            processes.start(
-                'simulator', 'delama_ros.nodes.simulator', '/', swarm.simulator_parameters()
-            )
+            if swarm.source:
+                module = f'delama_ros.nodes.{swarm.source}'
+                processes.start(swarm.source, module, '/', swarm.source_parameters())
             # Ctrl-C must reach this program, not end the context behind its back.
             rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-            node = Observer(record, context=context)
+            node = Observer(record, from_one=not swarm.source, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
             _watch(swarm, executor, processes, on_step, record, beside or {})
@@ -84,11 +89,11 @@ def _watch(
     beside: Mapping[str, tuple[str, dict[str, Any]]],
 ) -> None:
     shown = 0
-    patience = STEP_LIMIT + 5 * swarm.period / swarm.simulator.get('speed', 1.0)
+    patience = STEP_LIMIT + 5 * swarm.period / swarm.source_parameters().get('speed', 1.0)
     limit = time.monotonic() + START_LIMIT + patience
-    while shown < swarm.steps:
+    while shown < swarm.steps or not swarm.steps:
         executor.spin_once(timeout_sec=0.1)
-        while shown < min(record.done(), swarm.steps):
+        while shown < min(record.done(), swarm.steps or record.done()):
             shown += 1
             on_step(record, shown)
             record.memory = max(record.memory, processes.memory(apart_from=beside))

@@ -27,7 +27,7 @@ from delama_ros.logs.write import write_bag
 from delama_ros.mapping.evidence import Scan
 from delama_ros.nodes.frames import Frames
 from delama_ros.nodes.maps import LATCHED, yaw_of
-from delama_ros.nodes.replay import OPTIONS
+from delama_ros.swarm.options import REPLAY
 
 PATIENCE = 120.0  # s
 NAMES = ['ada', 'bob']
@@ -156,4 +156,4 @@ def test_wrong_parameters_end_it_with_a_line(
 
 def test_every_parameter_is_described() -> None:
     text = (Path(__file__).parents[2] / 'docs' / 'logs.md').read_text()
-    assert all(f'| `{name}` |' in text for name in OPTIONS)
+    assert all(f'| `{name}` |' in text for name in REPLAY)

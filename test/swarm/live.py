@@ -52,7 +52,7 @@ class LiveSwarm:
 
     def start_robot(self, name: str, prefix: Sequence[str] = (), **changes: Any) -> None:
         parameters = {**self.swarm.robot_parameters(name), **changes}
-        self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters, prefix)
+        self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters, prefix=prefix)
 
     def until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
         """Wait for something to become true."""

@@ -44,7 +44,15 @@ def test_overrides_win(tmp_path: Path) -> None:
         ({'robots': 0}, ['robots: 0']),
         ({'robots': ['a', 'a']}, ["['a', 'a']", 'different']),
         ({'robots': ['1a']}, ["'1a'", 'ROS name']),
-        ({'robots': 'five'}, ["'five'", 'number or a list']),
+        ({'robots': 'five'}, ["'five'", 'number, a list']),
+        ({'robots': {'a': 3}}, ['robots.a: 3', 'dict']),
+        ({'robots': {'a': {'scan': 3}}}, ['robots.a.scan: 3', 'str']),
+        ({'robots': {'a': {'speed': 3}}}, ['robots.a.speed is not known', 'start_pose']),
+        ({'robots': {'a': {'reach': 'far'}}}, ["robots.a.reach: 'far'", 'float']),
+        ({'robots': {'a': {'start_pose': ['x', 0, 0]}}}, ["robots.a.start_pose: 'x'", 'float']),
+        ({'plan': 'generated:1', 'logs': ['a.log']}, ["plan: 'generated:1' beside logs"]),
+        ({'logs': ['a.log'], 'replay': {'speed': 0}}, ['replay.speed: 0', '0.001 ..']),
+        ({'steps': 0}, ['steps: 0', 'above 0']),
         ({'simulator': {'radio_loss': 1.5}}, ['simulator.radio_loss: 1.5', '0 .. 1']),
         ({'encoding': 'int4'}, ["'int4'", 'delta or float64']),
         ({'seed': -1}, ['seed: -1', '0 ..']),
@@ -62,6 +70,39 @@ def test_a_file_that_is_no_description(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(DescriptionError, match=r'swarm\.yaml'):
         read(file)
+
+
+def test_real_robots_with_topics_and_poses_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / 'swarm.yaml'
+    file.write_text(
+        'plan: ""\nsteps: 0\ncheckpoint: mine.npz\n'
+        'robots:\n  ann: {scan: front/scan, odometry: true, start_pose: [1, 2, 0.5]}\n  bob:\n'
+    )
+    swarm = read(file)
+    assert swarm.robots == ('ann', 'bob')
+    assert swarm.source == ''
+    assert swarm.remappings('ann') == [('scan', 'front/scan')]
+    assert swarm.remappings('bob') == []
+    ann, bob = (swarm.robot_parameters(name) for name in swarm.robots)
+    assert ann['start_pose'] == [1.0, 2.0, 0.5]
+    assert all(type(number) is float for number in ann['start_pose'])
+    assert ann['odometry'] is True
+    assert 'odometry' not in bob
+    assert ann['use_sim_time'] is bob['use_sim_time'] is False
+    assert ann['checkpoint'] == 'mine.npz'
+    file.write_text(swarm.to_yaml())
+    assert read(file) == swarm
+
+
+def test_recordings_instead_of_a_plan() -> None:
+    swarm = from_mapping({'robots': 2, 'logs': ['a.log'], 'replay': {'speed': 5}})
+    assert swarm.source == 'replay'
+    assert swarm.source_parameters() == {
+        'speed': 5.0,
+        'logs': ['a.log'],
+        'robots': ['robot1', 'robot2'],
+    }
+    assert swarm.robot_parameters('robot1')['use_sim_time'] is True
 
 
 def test_every_node_gets_its_parameters() -> None:

@@ -14,6 +14,7 @@ from PIL import Image
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from delama_ros.cli.main import main
 from delama_ros.resources import resource
 
 
@@ -106,6 +107,33 @@ def test_the_bag_holds_what_was_seen_and_said(finished: tuple[Path, str]) -> Non
         stamps = [stamp for _, stamp, _ in bag.messages()]
         assert stamps == sorted(stamps)
         assert stamps[-1] < 60e9  # simulated time
+
+
+def test_the_bag_can_be_replayed(finished: tuple[Path, str], tmp_path: Path) -> None:
+    bag, out = finished[0] / 'bag', tmp_path / 'again'
+    assert main(['replay', str(bag), '--out', str(out), '--speed', '2.0']) == 0
+    figures = json.loads((out / 'figures.json').read_text())
+    assert sorted(figures['robots']) == ['robot1', 'robot2', 'robot3']
+    assert figures['steps'][:3] == [1, 2, 3]
+    assert figures['methods']['delama']['f1'][-1] > 0.6  # against the true map in the bag
+    rows = [w or {} for robot in figures['robots'].values() for w in robot['weights']]
+    assert max(map(len, rows)) == 2
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'words'),
+    [
+        (['nowhere.bag'], 'nowhere.bag: no such file'),
+        (['a.log', 'b.log', '--robots', '3'], 'logs: 2 for 3 robots'),
+        (['a.log', '--speed', '0'], 'replay.speed: 0.0, expected'),
+        (['a.log', '--robots', 'two words'], "'two words' is not a ROS name"),
+    ],
+)
+def test_what_cannot_be_replayed_is_a_users_mistake(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(['replay', *arguments]) == 2
+    assert words in capsys.readouterr().err
 
 
 def test_no_process_is_left(finished: tuple[Path, str]) -> None:
