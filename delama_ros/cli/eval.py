@@ -8,13 +8,15 @@ import sys
 from typing import Any
 
 from delama_ros.cli.errors import UserError
+from delama_ros.cli.eval_change import add_change_parser
+from delama_ros.cli.eval_crossover import add_crossover_parser
 from delama_ros.cli.eval_log import add_log_parser
 from delama_ros.cli.eval_task import add_task_parsers
-from delama_ros.cli.output import print_table, write_json
+from delama_ros.cli.output import print_table, say_progress, write_json
 
 ZONE_TEXTS = {
-    'seen': 'surfaces the team has seen',
-    'near': 'within 0.5 m of them',
+    'seen': 'on surfaces the team has seen',
+    'near': 'near them (0.5 m)',
     'beyond': 'beyond',
 }
 
@@ -34,6 +36,8 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     tasks = parser.add_subparsers(metavar='TASK', required=True)
     add_mapping_parser(tasks)
     add_log_parser(tasks)
+    add_change_parser(tasks)
+    add_crossover_parser(tasks)
     add_task_parsers(tasks)
 
 
@@ -65,6 +69,11 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         '--pose-noise', type=float, default=0.0, metavar='M',
         help='standard deviation of positions; 0.6 degrees of heading go with 0.05 m',
     )
+    parser.add_argument('--scans', type=int, default=1, help='per robot and step (default 1)')
+    parser.add_argument(
+        '--turn', type=float, default=0.0, metavar='DEGREES',
+        help='angle of the building in the map frame',
+    )
     parser.add_argument(
         '--two-buildings', action='store_true',
         help='three robots in one plan, two in the next: compares graphs, F1 in the own plan',
@@ -84,7 +93,8 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.mapping.checkpoint import load
     from delama_ros.mapping.dataset import plan_specs, split
     from delama_ros.mapping.default import packaged
-    from delama_ros.mapping.evaluate import METHODS, SLOW, Protocol, evaluate
+    from delama_ros.mapping.evaluate import evaluate
+    from delama_ros.mapping.methods import METHODS, SLOW, Protocol
 
     methods = args.methods or list(METHODS)
     for name in methods:
@@ -95,9 +105,10 @@ def run(args: argparse.Namespace) -> int:
             raise UserError(f'method {name!r} needs torch: pip install "delama_ros[train]"')
     if args.limit is not None and args.limit < (2 if args.two_buildings else 1):
         raise UserError(f'--limit is {args.limit}, expected at least one plan, or a pair')
-    if args.robots < 2 or args.steps < 1:
+    if args.robots < 2 or args.steps < 1 or args.scans < 1:
         raise UserError(
-            f'{args.robots} robots and {args.steps} steps, expected at least 2 and 1'
+            f'{args.robots} robots, {args.steps} steps and {args.scans} scans per step, '
+            'expected at least 2, 1 and 1'
         )
     try:
         specs = plan_specs(args.plans)
@@ -106,18 +117,17 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from error
     if not args.all and not args.plans.startswith('generated:'):
         specs = split(specs)[1]
-    protocol = Protocol(args.robots, args.steps, args.seed, args.pose_noise, args.links)
-
-    def say(text: str) -> None:
-        print(f'\r{text}', end='', file=sys.stderr)
+    protocol = Protocol(
+        args.robots, args.steps, args.seed, args.pose_noise, args.links, args.scans, args.turn
+    )
 
     specs = specs[: args.limit]
     if args.two_buildings:
         from delama_ros.mapping.two_buildings import evaluate_pairs
 
-        figures = evaluate_pairs(specs, protocol, checkpoint, jobs=args.jobs, say=say)
+        figures = evaluate_pairs(specs, protocol, checkpoint, jobs=args.jobs, say=say_progress)
     else:
-        figures = evaluate(specs, protocol, checkpoint, methods, jobs=args.jobs, say=say)
+        figures = evaluate(specs, protocol, checkpoint, methods, jobs=args.jobs, say=say_progress)
     print(file=sys.stderr)
     show(figures)
     if args.json:
@@ -145,8 +155,18 @@ def show(figures: dict[str, Any]) -> None:
         f'{figures["plans"]} plans; bytes per robot and step, mean and at the end; '
         'ms per robot and step'
     )
-    for zone, values in figures.get('zones', {}).items():
-        print(
-            f'delama, {ZONE_TEXTS[zone]}: precision {values["precision"][-1]:.1f}, recall '
-            f'{values["recall"][-1]:.1f}, {values["cells"][-1]:.0f} surface cells per plan'
-        )
+    show_zones(figures['methods'])
+
+
+def show_zones(methods: dict[str, Any]) -> None:
+    """Print how much of the maps at the last step is measured, and how much completed."""
+    rows = [
+        [name, *(
+            f'{values[f"{figure}_{zone}"][-1]:.1f}'
+            for zone in ZONE_TEXTS for figure in ('precision', 'recall')
+        )]
+        for name, values in methods.items() if 'precision_seen' in values
+    ]
+    if rows:
+        print('\nprecision and recall ' + ', '.join(ZONE_TEXTS.values()) + ':')
+        print_table(['method', *(f'{f} {z}' for z in ZONE_TEXTS for f in ('p', 'r'))], rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,11 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table."""
     print(format_table(header, rows))
+
+
+def say_progress(text: str) -> None:
+    """Show how far long work is, on one line that is written over."""
+    print(f'\r{text}', end='', file=sys.stderr, flush=True)
 
 
 def write_json(path: str | Path, figures: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from delama_ros.cli.train_mapping import add_mapping_parser
+from delama_ros.cli.train_mapping import add_mapping_parsers
 from delama_ros.cli.train_task import add_task_parsers
 
 
@@ -23,5 +23,5 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     tasks = parser.add_subparsers(metavar='TASK', required=True)
-    add_mapping_parser(tasks)
+    add_mapping_parsers(tasks)
     add_task_parsers(tasks)

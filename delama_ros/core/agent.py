@@ -193,8 +193,8 @@ class Agent:
         )
         at = places(codes, new.H.codes)
         memory = Memory(A, b, own.memory.t)
-        add(evidence, new.evidence.values, *fading(memory.t + 1, self.settings), at)
-        memory = remember(memory, new.H.values, new.r.values, self.settings, at)
+        memory = remember(memory, new.H.values, new.r.values, self.settings, at, evidence)
+        add(evidence, new.evidence.values, *fading(memory.t, self.settings, evidence), at)
         # Sums change only where there is new data.
         changed = at if self.settings.accumulate == 'sum' else slice(None)
         theta = own.local.on(codes).copy()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from delama_ros.core.backend import Array, Scalar, factor, solve, xp
 from delama_ros.core.settings import Settings
 
@@ -23,28 +25,42 @@ class Memory:
 
 
 def remember(
-    memory: Memory, H: Array, r: Array, settings: Settings, at: Any = slice(None)
+    memory: Memory,
+    H: Array,
+    r: Array,
+    settings: Settings,
+    at: Any = slice(None),
+    evidence: Array | None = None,
 ) -> Memory:
     """Take the statistics of one step, H and r = H α − g of the blocks `at`, into A and b.
 
-    A and b are changed where they are: a map is large, and few of its blocks are touched in a step.
+    evidence (n, P): of the blocks so far; forgetting leaves some of it. A and b are changed where
+    they are: a map is large, and few of its blocks are touched in a step.
     """
-    keep, gain = fading(memory.t + 1, settings)
+    keep, gain = fading(memory.t + 1, settings, evidence)
     for kept, new in ((memory.A, H), (memory.b, r)):
         add(kept, new, keep, gain, at)
     return Memory(memory.A, memory.b, memory.t + 1)
 
 
-def fading(t: int, settings: Settings) -> tuple[float, float]:
-    """Return the factors of what is kept and of what is new in step t."""
+def fading(t: int, settings: Settings, evidence: Array | None = None) -> tuple[Array, float]:
+    """Return the factors of what is kept, one or one per block, and of what is new in step t."""
     if settings.accumulate == 'mean':
         return (t - 1) / t, 1 / t
-    return (settings.forget if settings.accumulate == 'forget' else 1.0), 1.0
+    if settings.accumulate == 'sum':
+        return 1.0, 1.0
+    if evidence is None or not evidence.shape[-1]:
+        return settings.forget, 1.0
+    # What is old counts less and less but is not lost: it fades to a floor.
+    most = np.maximum(evidence.max(-1), 1e-12)
+    return np.clip(settings.forget_floor / most, settings.forget, 1.0), 1.0
 
 
-def add(kept: Array, new: Array, keep: float, gain: float, at: Any = slice(None)) -> None:
+def add(kept: Array, new: Array, keep: Array, gain: float, at: Any = slice(None)) -> None:
     """Let `kept` fade and add what is new of the blocks `at`, in place."""
-    if keep != 1:
+    if np.ndim(keep) == 1:
+        kept *= keep.reshape(-1, *(1,) * (kept.ndim - 1))
+    elif keep != 1:
         kept *= keep
     kept[at] += new if gain == 1 else gain * new
 

@@ -18,6 +18,7 @@ class Settings:
     # Memory (eq. 12): 'mean' as in the paper, 'sum', or 'forget' (A ← forget · A + H).
     accumulate: Literal['mean', 'sum', 'forget'] = 'mean'
     forget: float = 1.0
+    forget_floor: float = 0.0  # evidence down to which blocks fade, where evidence is told
     # Coefficients of problem (7). The local and the coupled solve have a λ1 each: a weak prior in
     # the coupled solve lets a block without own data follow the neighbours.
     lambda1_local: Scalar = 3e-3

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.mapping.evidence import KINDS, Keys, Marks, Scan, scan_evidence
+from delama_ros.mapping.score import points_in_frame
 from delama_sim.grid import Bools, Floats, OccupancyMap, Pose
 from delama_sim.plans import find, load
 from delama_sim.protocol import MappingRun, mapping_run, prepare
@@ -66,11 +67,8 @@ def noisy_poses(run: MappingRun, noise: float, seed: int) -> Floats:
 
 def in_frame(poses: Floats, frame: Pose) -> Floats:
     """Return poses (..., 3) as seen in another frame; frame is where the old origin is in it."""
-    x, y, turn = frame
-    cos, sin = math.cos(turn), math.sin(turn)
-    turned = poses @ np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
-    moved: Floats = turned + np.array([x, y, turn])
-    return moved
+    places = points_in_frame(poses[..., :2], frame)
+    return np.concatenate([places, poses[..., 2:] + frame[2]], -1)
 
 
 def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Episode:

@@ -24,6 +24,7 @@ GATE = 0.65  # distance beyond which two maps are of different places
 # its evidence, so each has a budget of its own; a second round only where models are passed on.
 SETTINGS = Settings(
     accumulate='sum',
+    forget_floor=0.04,
     lambda1_local=0.05,
     lambda1_coupled=0.05,
     lambda2=1.0,

@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from delama_ros.core.backend import factor, solve
 from delama_ros.core.blocks import Blocks, Floats, Model, Shape, decode, union
+from delama_ros.core.memory import fading
 from delama_ros.core.refinement import Own
 from delama_ros.core.relation import Relation
 from delama_ros.core.settings import Settings
@@ -59,12 +60,11 @@ class Fusion:
         self._own, self._weights, self._number = own, relation.weights, 0
         trusted = {robot: heard[robot] for robot in self._weights}
         strangers = frozenset(heard) - frozenset(trusted)
-        keep = self._settings.forget if self._settings.accumulate == 'forget' else 1.0
         for models in (self._told, self._passed_on):
             for robot in strangers & frozenset(models):
                 del models[robot]
             for robot, model in models.items():
-                models[robot] = _faded(model, keep)
+                models[robot] = self._faded(model)
         self._told |= trusted
         # Both sides know both circles: nobody waits for a robot that has nothing to pass on.
         self.partners = frozenset(
@@ -121,6 +121,14 @@ class Fusion:
         right[at] += metric @ theta
         total[at] += evidence
 
+    def _faded(self, model: Model) -> Model:
+        """Return what is left of a model that was told in an earlier step."""
+        if self._settings.accumulate != 'forget':
+            return model
+        evidence = model.evidence.values
+        keep, _ = fading(1, self._settings, evidence)
+        return Model(model.theta, Blocks(model.codes, np.reshape(keep, (-1, 1)) * evidence))
+
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the model and the evidence behind it; who told what is not kept."""
         return {
@@ -135,10 +143,4 @@ class Fusion:
         )
         self.theta, self.evidence = theta, evidence
         self._told, self._passed_on = {}, {BEFORE: Model(theta, evidence)}
-
-
-def _faded(model: Model, keep: float) -> Model:
-    if keep == 1:
-        return model
-    return Model(model.theta, Blocks(model.codes, keep * model.evidence.values))
 

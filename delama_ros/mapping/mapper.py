@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message
+from delama_ros.mapping.completion import Decoder, view
 from delama_ros.mapping.evidence import Keys, Marks, Scan, count_evidence, scan_evidence
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.tiles import TileModel
@@ -56,6 +57,12 @@ class Mapper:
         """Draw the map as the robot knows it; what nobody has looked at is unknown."""
         keys, theta = self.agent.theta
         return self.model.occupancy(keys, theta, self._fusion.evidence.values)
+
+    def completed(self, decoder: Decoder) -> OccupancyMap:
+        """Draw the map with a guess at what nobody has seen."""
+        keys, theta = self.agent.theta
+        seen = view(self.model, keys, theta, self._fusion.evidence.values)
+        return decoder.complete(seen, self.model.resolution)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return all that must be kept to go on later, as arrays."""

@@ -17,6 +17,7 @@ from delama_sim.truth import SurfaceTruth
 
 BAND_DEPTH = 0.25  # m behind a seen surface that counts as seen, as in the truth
 NEAR = 0.5  # m from what was seen within which a map may be completed
+ZONES = ('seen', 'near', 'beyond')
 
 
 class LogOdds:
@@ -87,7 +88,7 @@ class Seen:
     def zones(self) -> dict[str, Bools]:
         """Return cells by how far they are from what was seen: completion starts beyond `seen`."""
         gap = self.distance() - BAND_DEPTH - 1e-6
-        return {'seen': gap <= 0, 'near': (gap > 0) & (gap <= NEAR), 'beyond': gap > NEAR}
+        return dict(zip(ZONES, (gap <= 0, (gap > 0) & (gap <= NEAR), gap > NEAR), strict=True))
 
     def ceiling(self) -> Score:
         """Score a perfect map of the surfaces seen, 0.25 m deep."""

@@ -46,16 +46,17 @@ def run_swarm(
     *,
     poses: Floats | None = None,
     links: npt.NDArray[np.bool_] | None = None,
+    scans: int = 1,
     port: Callable[[str], Port] = delta_port,
     take: Callable[[Step, int], None],
     **changes: object,
 ) -> None:
     """Run all steps and hand each to `take`.
 
-    poses: where the robots believe to be; links (N, N): who hears whom, default everybody;
-    changes: of the checkpoint's settings.
+    poses: where the robots believe to be; links (N, N): who hears whom, default everybody; scans:
+    per step; changes: of the checkpoint's settings.
     """
-    steps, robots = run.poses.shape[:2]
+    robots = run.poses.shape[1]
     poses = run.poses if poses is None else poses
     hears = np.ones((robots, robots), np.bool_) if links is None else links
     names = [f'robot_{i}' for i in range(robots)]
@@ -64,13 +65,14 @@ def run_swarm(
     ports = [port(name) for name in names]
     for i, heard in enumerate(peers):
         ports[i].meet(frozenset(heard))
-    for t in range(steps):
+    for t in range(len(run.poses) // scans):
         sent = np.zeros(robots)
         said: list[list[Message]] = []
         began = time.process_time()
         for i, mapper in enumerate(mappers):
-            x, y, yaw = poses[t, i].tolist()
-            mapper.add_scan(scan_of(run, t, i), (x, y, yaw))
+            for k in range(t * scans, (t + 1) * scans):
+                x, y, yaw = poses[k, i].tolist()
+                mapper.add_scan(scan_of(run, k, i), (x, y, yaw))
             said.append(mapper.begin(t + 1, peers[i]))
         while any(said):
             _deliver(said, ports, mappers, peers, sent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
 from typing import Any
@@ -161,7 +161,7 @@ class MapTraining:
         model = copy.deepcopy(self.model)
         model.load_state_dict(state)
         tiles, settings = model.export()
-        return Checkpoint(tiles, settings, {**made, 'config': asdict(self.config)})
+        return Checkpoint(tiles, settings, made)
 
 
 def _counts(item: Episode, after: int, steps: int) -> Tensor:

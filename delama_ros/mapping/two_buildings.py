@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.mapping.checkpoint import Checkpoint
-from delama_ros.mapping.evaluate import Protocol, Rows, summary
+from delama_ros.mapping.evaluate import each, summary
+from delama_ros.mapping.methods import Protocol, Rows
 from delama_ros.mapping.runner import Step, run_swarm
 from delama_ros.mapping.score import score
 from delama_sim.plans import load
@@ -31,7 +30,7 @@ GRAPHS: dict[str, tuple[dict[str, Any], bool]] = {
 
 def on_pair(
     specs: tuple[str, str], *, protocol: Protocol, checkpoint: Checkpoint
-) -> dict[str, list[list[float]]]:
+) -> dict[str, Rows]:
     """Run every graph on one pair of plans; robots are scored on the building they are in."""
     runs = [
         mapping_run(
@@ -48,14 +47,14 @@ def on_pair(
     together: npt.NDArray[np.bool_] = building[:, None] == building
     out = {}
     for name, (changes, cut) in GRAPHS.items():
-        rows = Rows()
+        rows = Rows(both, protocol)
 
         def take(step: Step, t: int, rows: Rows = rows) -> None:
             scores = [
                 score(mapper.occupancy(), runs[b].truth)
                 for mapper, b in zip(step.mappers, building, strict=True)
             ]
-            rows.add(scores, float(step.bytes.mean()), step.seconds)
+            rows.add_scores(scores, float(step.bytes.mean()), step.seconds)
 
         run_swarm(
             both,
@@ -64,7 +63,7 @@ def on_pair(
             take=take,
             **changes,
         )
-        out[name] = rows.values
+        out[name] = rows
     return out
 
 
@@ -79,11 +78,7 @@ def evaluate_pairs(
     """Run every graph on plans taken two by two; the layout of figures is that of `evaluate`."""
     pairs = list(zip(specs[0::2], specs[1::2], strict=False))
     work = partial(on_pair, protocol=protocol, checkpoint=checkpoint)
-    results = []
-    with ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as pool:
-        for number, result in enumerate((pool.map if pool else map)(work, pairs), 1):
-            results.append(result)
-            say(f'{number} of {len(pairs)} pairs')
+    results = list(each(work, pairs, jobs=jobs, say=say))
     return {
         'protocol': vars(protocol),
         'plans': len(pairs),

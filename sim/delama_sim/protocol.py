@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from delama_sim.explore import Explorer
-from delama_sim.grid import Floats, OccupancyMap
+from delama_sim.grid import Floats, OccupancyMap, Pose
 from delama_sim.lidar import Lidar, Ranges
 from delama_sim.motion import Body, along
 from delama_sim.paths import start_poses
@@ -16,6 +16,8 @@ from delama_sim.plans.edit import add_blocks, thicken_walls
 from delama_sim.plans.plan import Plan
 from delama_sim.rays import RayCaster
 from delama_sim.truth import SurfaceTruth, surface_truth
+
+SPACING = 1.2  # m of way between two scans
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +46,23 @@ def mapping_run(
     *,
     robots: int = 5,
     steps: int = 12,
-    spacing: float = 1.2,
+    spacing: float = SPACING,
     lidar: Lidar | None = None,
     body: Body | None = None,
+    starts: Floats | None = None,
 ) -> MappingRun:
-    """Robots at random free starts, one scan per step, steps `spacing` metres apart."""
+    """Robots at random free starts, one scan per step, steps `spacing` metres apart.
+
+    starts: poses (N, 3) of bodies to start from instead; PlanError if a wall is too near to one.
+    """
     lidar, body = lidar or Lidar(), body or Body()
     rng = np.random.default_rng([seed, 0x0A9])
     planner = Planner(occupancy, body.radius)
     home = np.zeros(robots, np.int64)
-    starts = start_poses([planner], home, body.radius, rng, [None] * robots)
+    fixed: list[Pose | None] = [None] * robots
+    if starts is not None:
+        fixed = [(float(x), float(y), float(yaw)) for x, y, yaw in starts]
+    starts = start_poses([planner], home, body.radius, rng, fixed)
     distances = spacing * np.arange(steps, dtype=np.float64)
     poses = np.empty((steps, robots, 3))
     for i, start in enumerate(starts):

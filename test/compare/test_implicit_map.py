@@ -10,7 +10,7 @@ from delama_ros.compare.decentralised import DSGD, DSGT, DiNNO, DiNNOEffort
 from delama_ros.compare.implicit_map import TUNED, Points, Tuning, learn
 from delama_ros.compare.method import Effort
 from delama_ros.mapping.default import packaged
-from delama_ros.mapping.evaluate import SLOW, Protocol
+from delama_ros.mapping.methods import SLOW, Protocol
 from delama_ros.mapping.score import score
 from delama_sim.plans import load
 from delama_sim.protocol import mapping_run, prepare

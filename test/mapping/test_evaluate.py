@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from delama_ros.mapping.default import packaged
-from delama_ros.mapping.evaluate import METHODS, Protocol, evaluate
+from delama_ros.mapping.evaluate import evaluate
+from delama_ros.mapping.methods import METHODS, Protocol
 from delama_ros.mapping.two_buildings import evaluate_pairs
 
 
