@@ -1,4 +1,4 @@
-"""`delama train mapping` and `train decoder`: what a swarm shares, and how its maps are completed."""
+"""`delama train mapping` and `train decoder`: what a swarm shares, and how maps are completed."""
 
 from __future__ import annotations
 

@@ -181,12 +181,13 @@ class DecoderTraining:
         return 1 - f1 + self._config.cross_entropy * entropy
 
     def _window(self, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
-        """Cut a window out of a map, turned by quarters and mirrored at random."""
+        """Cut a window with some wall out of a map, turned by quarters and mirrored at random."""
         item = self._training[int(rng.integers(len(self._training)))]
         size = self._config.window
-        rows, columns = item.truth.shape
-        y = int(rng.integers(0, max(1, rows - size + 1)))
-        x = int(rng.integers(0, max(1, columns - size + 1)))
+        walls = (item.truth == 1).nonzero().numpy()
+        corner = walls[rng.integers(len(walls))] - rng.integers(0, size, 2)
+        room = np.maximum(np.array(item.truth.shape) - size, 0)
+        y, x = np.clip(corner, 0, room).tolist()
         quarter, mirrored = int(rng.integers(4)), bool(rng.integers(2))
 
         def cut(image: Tensor, empty: float) -> Tensor:
