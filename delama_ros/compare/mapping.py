@@ -11,7 +11,8 @@ from tqdm import tqdm
 
 from delama_ros.compare.study import Cache, Cell, Figures, Sizes, compute_all
 from delama_ros.mapping.checkpoint import Checkpoint
-from delama_ros.mapping.evaluate import Protocol, on_plan, summary
+from delama_ros.mapping.evaluate import on_plan, summary
+from delama_ros.mapping.methods import Protocol
 
 METHODS = (
     'dsgd_naive', 'dsgt_naive', 'dinno_naive', 'dsgd', 'dsgt', 'dinno', 'logodds_merged', 'wc',
@@ -26,11 +27,11 @@ LABELS = {
 
 def work(cell: Cell, checkpoint: Checkpoint) -> Figures:
     """Map one plan by one method; the plan is the cell's set-up."""
-    figures, _ = on_plan(
+    rows = on_plan(
         cell.setup, protocol=Protocol(seed=cell.seed), checkpoint=checkpoint,
         methods=[cell.method],
     )
-    return {'values': figures[cell.method]}
+    return {'values': rows[cell.method].values}
 
 
 def compare(

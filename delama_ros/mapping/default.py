@@ -75,6 +75,14 @@ def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper
     return Mapper(agent, fusion, used.model)
 
 
-def default_mapper(robot: str, checkpoint: str | Path | None = None) -> Mapper:
-    """Return a mapper for one robot from a checkpoint file, by default the packaged one."""
-    return make_mapper(robot, packaged() if checkpoint is None else load(checkpoint))
+def default_mapper(
+    robot: str, checkpoint: str | Path | None = None, *, keep: float = 1.0
+) -> Mapper:
+    """Return a mapper for one robot from a checkpoint file, by default the packaged one.
+
+    keep: share of the memory that is kept from step to step, for worlds that change.
+    """
+    used = packaged() if checkpoint is None else load(checkpoint)
+    if keep == 1:
+        return make_mapper(robot, used)
+    return make_mapper(robot, used, accumulate='forget', forget=keep)

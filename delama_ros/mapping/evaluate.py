@@ -52,7 +52,10 @@ def evaluate(
     return {
         'protocol': vars(protocol),
         'plans': len(specs),
-        'methods': {name: summary([rows[name] for rows in results]) for name in methods},
+        'methods': {
+            name: summary([r[name].values for r in results], [r[name].zones for r in results])
+            for name in methods
+        },
     }
 
 
@@ -70,19 +73,21 @@ def each(
             yield result
 
 
-def summary(results: Sequence[Rows]) -> dict[str, list[float]]:
+def summary(
+    results: Sequence[list[list[float]]], zones: Sequence[list[list[list[float]]]] = ()
+) -> dict[str, list[float]]:
     """Return mean figures over plans and the standard error of F1, as lists over t.
 
     Precision and recall by zone are those of all plans' cells together.
     """
-    values = np.array([rows.values for rows in results])  # (plans, T, FIGURES)
+    values = np.array(results)  # (plans, T, FIGURES)
     mean = values.mean(0)
     spread = values.std(0, ddof=1) if len(values) > 1 else np.zeros_like(mean)
     out = {name: _rounded(mean[:, k]) for k, name in enumerate(FIGURES)}
     out['f1_se'] = _rounded(spread[:, 0] / np.sqrt(len(values)))
-    zones = np.array([rows.zones for rows in results])  # (plans, T, zones, 3), or nothing
-    for k, zone in enumerate(ZONES if zones.size else ()):
-        claimed, right, wanted = zones[:, :, k].sum(0).T  # (T,) each
+    counts = np.array(zones)  # (plans, T, zones, 3), or nothing
+    for k, zone in enumerate(ZONES if counts.size else ()):
+        claimed, right, wanted = counts[:, :, k].sum(0).T  # (T,) each
         out[f'precision_{zone}'] = _rounded(100 * right / np.maximum(claimed, 1.0))
         out[f'recall_{zone}'] = _rounded(100 * right / np.maximum(wanted, 1.0))
         out[f'cells_{zone}'] = _rounded(wanted / len(results))

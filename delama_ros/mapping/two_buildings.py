@@ -82,5 +82,5 @@ def evaluate_pairs(
     return {
         'protocol': vars(protocol),
         'plans': len(pairs),
-        'methods': {name: summary([r[name] for r in results]) for name in GRAPHS},
+        'methods': {name: summary([r[name].values for r in results]) for name in GRAPHS},
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, PoseStamped
@@ -28,6 +29,7 @@ class Outputs:
         self._robot = robot
         self._frame = frame
         self._path = Path()
+        self._completed: list[Any] = []  # a publisher, once there is something to say
         self._maps = node.create_publisher(OccupancyGrid, 'map', LATCHED)
         self._rows = node.create_publisher(Collaboration, 'collaboration', LATCHED)
         self._markers = node.create_publisher(MarkerArray, 'collaboration_markers', LATCHED)
@@ -40,6 +42,7 @@ class Outputs:
         for publisher in (
             *(self._maps, self._rows, self._markers),
             *(self._poses, self._paths, self._diagnostics),
+            *self._completed,
         ):
             self._node.destroy_publisher(publisher)
 
@@ -76,6 +79,15 @@ class Outputs:
         self._poses.publish(here)
         self._paths.publish(self._path)
         self._markers.publish(markers(header, self._robot, pose, peers, report.weights))
+
+    def show_completed(self, header: Header, occupancy: OccupancyMap) -> None:
+        """Publish the map with guesses."""
+        grid = occupancy_to_ros(occupancy)
+        grid.header = header
+        if not self._completed:
+            publisher = self._node.create_publisher(OccupancyGrid, 'map_completed', LATCHED)
+            self._completed.append(publisher)
+        self._completed[0].publish(grid)
 
     def diagnose(
         self, header: Header, problems: Iterable[str], values: Mapping[str, object]

@@ -13,6 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
+from delama_ros.mapping.completion import packaged as packaged_decoder
 from delama_ros.mapping.default import default_mapper
 from delama_ros.mapping.evidence import Scan
 from delama_ros.mapping.mapper import Mapper
@@ -67,6 +68,7 @@ class Robot(LifecycleNode):
         """Load the model, and memory if there is some; open the outputs."""
         try:
             self.mapper = self._new_mapper()
+            self._decoder = packaged_decoder() if self.options['complete'] else None
             warm_up(self._new_mapper())
             if self._keeps_memory and self._memory_file.exists():
                 load_memory(self._memory_file, self.mapper)
@@ -176,7 +178,8 @@ class Robot(LifecycleNode):
         self._driver.forget(self.mapper)
 
     def _new_mapper(self) -> Mapper:
-        return default_mapper(self.robot, self.options['checkpoint'] or None)
+        checkpoint = self.options['checkpoint'] or None
+        return default_mapper(self.robot, checkpoint, keep=self.options['keep'])
 
     def _keep_memory(self) -> None:
         assert self._worker is not None
@@ -219,6 +222,8 @@ class Robot(LifecycleNode):
         header = self._outputs.header()
         scans = self._scans
         self._outputs.show_step(header, report, self.mapper.occupancy(), scans.pose, scans.peers)
+        if self._decoder is not None:
+            self._outputs.show_completed(header, self.mapper.completed(self._decoder))
         self._diagnose(header)
 
     def _diagnose(self, header: Header | None = None) -> None:

@@ -77,6 +77,11 @@ ROBOT = {
     'swarm': Option('/delama', 'namespace of the topics that robots share'),
     'encoding': Option('delta', 'of models on the air: delta or float64'),
     'checkpoint': Option('', 'file of the learned features; default: the one in the package'),
+    'keep': Option(
+        1.0, 'share of the memory kept from step to step, below 1 if the world changes; the same '
+        'for all robots', 0.01, 1.0
+    ),
+    'complete': Option(False, 'publish map_completed too, with a guess at what nobody has seen'),
     'memory_file': Option('', 'where memory is kept: read at the start, written now and then'),
     'memory_period': Option(30.0, 's of wall time between writes of memory_file', 0.1),
     'reach': Option(20.0, 'm up to which beams are used, whatever range_max says', 0.5, 100.0),
