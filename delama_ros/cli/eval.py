@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
+from pathlib import Path
 from typing import Any
 
 from delama_ros.cli.errors import UserError
@@ -85,6 +86,7 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('--jobs', type=int, default=1, help='processes (default 1)')
     parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
     parser.add_argument('--plot', metavar='FILE', help='draw F1 over t and over bytes')
+    parser.add_argument('--picture', metavar='FILE', help='draw maps of the first plan')
     parser.set_defaults(run=run)
 
 
@@ -136,6 +138,10 @@ def run(args: argparse.Namespace) -> int:
         from delama_ros.mapping.plots import plot_figures
 
         plot_figures(figures, args.plot)
+    if args.picture:
+        from delama_ros.mapping.side_by_side import draw_side_by_side
+
+        draw_side_by_side(specs[0], checkpoint, Path(args.picture), seed=args.seed)
     return 0
 
 

@@ -24,10 +24,14 @@ def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
         '  delama train mapping\n'
         '  delama train mapping --features 16 --out small.npz\n'
         '  delama train mapping --plans maps/ --validation generated:5000-5024\n'
+        '  delama train mapping --plans none --logs office.bag corridor/\n'
         '  delama train mapping --config config/train_mapping.yaml --out mapping.npz',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     mapping.add_argument('--features', type=int, metavar='K', help='numbers per tile')
+    mapping.add_argument(
+        '--logs', metavar='FILE', nargs='+', help='recordings to train on too (bags, CARMEN logs)'
+    )
     mapping.set_defaults(run=run_mapping)
     decoder = subparsers.add_parser(
         'decoder',
@@ -58,11 +62,12 @@ def run_mapping(args: argparse.Namespace) -> int:
     """Train the mapping model and write the checkpoint."""
     out = _prepare(args)
     from delama_ros.mapping.default import SETTINGS
-    from delama_ros.mapping.trainer import Config, MapTraining
+    from delama_ros.mapping.trainer import Config, MapTraining, log_data
 
     try:
-        config = _config(args, Config, ('plans', 'validation', 'features', 'seed'))
-        run = MapTraining(config, SETTINGS, *_episodes(config))
+        config = _config(args, Config, ('plans', 'validation', 'features', 'seed', 'logs'))
+        training, validation = _episodes(config)
+        run = MapTraining(config, SETTINGS, training + log_data(config), validation)
         _train(run, config, out, lambda state, made: run.checkpoint(state, made).save(out))
     except ValueError as error:
         raise UserError(str(error)) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +39,7 @@ class Episode:
     truth: Bools  # (n, S, S): surfaces, on the model's cells
     missed: int  # surface cells in no tile
     shape: tuple[int, int]  # steps, robots
+    known: Bools | None = None  # (n, S, S): where the truth is known; None: everywhere
 
     def counts(self, after: int, steps: int) -> npt.NDArray[np.float32]:
         """Count scans per kind in steps after <= t < steps, (robots, n, KINDS, S, S)."""
@@ -86,9 +87,23 @@ def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Epi
                 scan_of(run, t, i), (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS
             )
             parts.append((t, i, keys, marks))
+    return cut(
+        parts, (steps, robots), lambda keys: (*truth_on_tiles(run.map, keys, frame), None)
+    )
+
+
+def cut(
+    parts: Sequence[tuple[int, int, Keys, Marks]],
+    shape: tuple[int, int],
+    truth_of: Callable[[Keys], tuple[Bools, int, Bools | None]],
+) -> Episode:
+    """Make an episode of scans: step, robot, and evidence of each.
+
+    truth_of: the truth on tiles, surface cells in none of them, and where the truth is known.
+    """
     keys, tile = np.unique(np.concatenate([p[2] for p in parts]), axis=0, return_inverse=True)
     sizes = [len(p[2]) for p in parts]
-    truth, missed = _truth_on_tiles(run.map, keys, frame)
+    truth, missed, known = truth_of(keys)
     return Episode(
         keys,
         np.repeat([p[0] for p in parts], sizes),
@@ -97,11 +112,15 @@ def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Epi
         np.concatenate([p[3] for p in parts]),
         truth,
         missed,
-        (steps, robots),
+        shape,
+        known,
     )
 
 
-def _truth_on_tiles(occupancy: OccupancyMap, keys: Keys, frame: Pose) -> tuple[Bools, int]:
+def truth_on_tiles(
+    occupancy: OccupancyMap, keys: Keys, frame: Pose = (0.0, 0.0, 0.0)
+) -> tuple[Bools, int]:
+    """Return the surfaces of a map on tiles, (n, S, S), and how many cells are in none."""
     truth = surface_truth(occupancy, RESOLUTION)
     grid = OccupancyMap(truth.occupied.astype(np.int8), truth.resolution, truth.origin)
     inside = (np.arange(CELLS) + 0.5) * RESOLUTION

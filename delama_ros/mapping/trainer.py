@@ -31,7 +31,8 @@ CHECKED = (1, 6, 12)  # steps at which validation scores
 class Config:
     """All that decides a training run; config/train_mapping.yaml has the values of the package."""
 
-    plans: str = 'generated:1000-1200'
+    plans: str = 'generated:1000-1200'  # or none
+    logs: tuple[str, ...] = ()  # recordings to train on too
     validation: str = 'generated:5000-5024'
     seed: int = 0
     features: int = 32
@@ -50,11 +51,22 @@ class Config:
     jobs: int = 2  # processes that draw plans and scan them
 
 
+def log_data(config: Config) -> list[Episode]:
+    """Read the recordings to train on."""
+    from delama_ros.logs.episodes import log_episodes
+    from delama_ros.logs.read import read_log
+
+    found = [item for file in config.logs for item in log_episodes(read_log(file))]
+    if config.logs and not found:
+        raise ValueError(f'{", ".join(config.logs)}: too few scans to make an episode of')
+    return found
+
+
 def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
     """Draw or read the plans and let robots scan them, in several processes."""
     rng = np.random.default_rng([config.seed, 0xE91])
-    tasks = []
-    specs = plan_specs(plans)
+    tasks: list[tuple[str, int, float, float]] = []
+    specs = [] if plans == 'none' else plan_specs(plans)
     if not plans.startswith('generated:'):
         specs = split(specs)[0]  # the rest of a folder is for tests
     for number, spec in enumerate(specs):
@@ -134,7 +146,7 @@ class MapTraining:
             together = counts[torch.from_numpy(team)].sum(0)
             touched = together.flatten(1).any(1)
             probabilities = self.model.probabilities(self.model.alone(together[touched]))
-            losses.append(self._loss(probabilities, _truth(item)[touched]))
+            losses.append(self._loss(probabilities, _truth(item)[touched], _known(item)[touched]))
         return torch.stack(losses).mean()
 
     def _unrolled_loss(self, rng: np.random.Generator) -> Tensor:
@@ -143,15 +155,15 @@ class MapTraining:
         steps = item.shape[0]
         times = sorted(rng.choice(np.arange(1, steps + 1), 3, replace=False).tolist())
         parts = [_counts(item, a, b) for a, b in zip((0, *times[:-1]), times, strict=True)]
-        truth = _truth(item)
+        everyone = [part.repeat(item.shape[1], 1) for part in (_truth(item), _known(item))]
         losses = []
         for theta in self.model.together(parts):
             probabilities = self.model.probabilities(theta)
-            everyone = truth.repeat(item.shape[1], 1)
-            losses.append(self._loss(probabilities, everyone))
+            losses.append(self._loss(probabilities, *everyone))
         return torch.stack(losses).mean()
 
-    def _loss(self, probabilities: Tensor, truth: Tensor) -> Tensor:
+    def _loss(self, probabilities: Tensor, truth: Tensor, known: Tensor) -> Tensor:
+        probabilities, truth = probabilities[known], truth[known]
         entropy = binary_cross_entropy(probabilities.clamp(1e-6, 1 - 1e-6), truth)
         f1 = soft_f1(probabilities, truth, self.config.sharpness)
         return 1 - f1 + self.config.cross_entropy * entropy
@@ -173,6 +185,15 @@ def _truth(item: Episode) -> Tensor:
     n, size = len(item.truth), item.truth.shape[1] // POOL
     covered = item.truth.reshape(n, size, POOL, size, POOL).mean((2, 4)).reshape(n, -1)
     return torch.from_numpy((covered >= 0.5).astype(np.float32))
+
+
+def _known(item: Episode) -> Tensor:
+    """Cells of which the truth is known, (n, cells)."""
+    n, size = len(item.truth), item.truth.shape[1] // POOL
+    if item.known is None:
+        return torch.ones((n, size**2), dtype=torch.bool)
+    whole = item.known.reshape(n, size, POOL, size, POOL).all((2, 4))
+    return torch.from_numpy(whole.reshape(n, -1))
 
 
 def hard_f1(probabilities: Tensor, item: Episode) -> float:
