@@ -30,6 +30,7 @@ POOL = 2  # cells of the model along a cell of the completed map
 MARGIN = 8  # cells around what is known that are guessed at
 NEAR = 0.5  # m from evidence beyond which everything is a guess
 CHANNELS = 3 + POOL**2
+FIRM = 0.02  # weight of evidence per cell that is neither little nor much
 GUESS = 0.4  # share of certainty that is left to guesses, so that they look like ones
 
 Singles = npt.NDArray[np.float32]
@@ -118,7 +119,7 @@ def view(model: TileModel, keys: Keys, theta: Floats, evidence: Floats) -> View:
         np.tanh(0.25 * logits) * seen,
         (occupied * seen)[None],
         seen[None].astype(np.float32),
-        np.log1p(heavy / LOOKED)[None] * 0.2,
+        np.log1p(heavy / FIRM)[None] * 0.2,
     ]).astype(np.float32)
     low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
     column, row = (int(n) * model.cells // POOL - MARGIN for n in low)

@@ -41,14 +41,14 @@ class Config:
     iterations: int = 1200
     batch: int = 4  # windows per iteration
     window: int = 112  # cells of 0.1 m along an edge
-    rate: float = 2e-3
+    rate: float = 1.5e-3
     sharpness: float = 6.0  # of the smooth threshold in the F1 loss
     cross_entropy: float = 0.5  # its share in the loss
     noisy: float = 0.5  # share of plans with pose errors
     noise: float = 0.06  # m, their largest standard deviation
     turned: float = 0.2  # share of plans that lie at some angle in the frame
     check_every: int = 100
-    patience: int = 5
+    patience: int = 12
     jobs: int = 2
 
 

@@ -15,7 +15,7 @@ from delama_sim.grid import UNKNOWN, OccupancyMap
 Singles = npt.NDArray[np.float32]
 
 PARTS = 6  # along a tile's edge: how finely robots tell where their evidence is
-LOOKED = 0.02  # weight of evidence per cell from which a part counts as seen
+LOOKED = 0.001  # weight of evidence per cell from which a part counts as seen
 
 
 @dataclass(frozen=True, eq=False)

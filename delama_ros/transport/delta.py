@@ -28,7 +28,7 @@ from delama_ros.core.blocks import (
 
 LEVELS = 127  # steps of a number on each side of 0
 # Evidence is told as 0 or FACTOR to some power times FAINT: how much it is matters by orders only.
-FAINT = 0.01
+FAINT = 0.001
 FACTOR = 2.0
 TOP = 30  # largest power
 # sequence, flags (bit 0: full), blocks sent, blocks dropped, features, outputs, parts, lowest keys
