@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+from scipy import ndimage
 
 from delama_ros.core.agent import Agent
 from delama_ros.core.messages import Message
@@ -13,7 +15,21 @@ from delama_ros.mapping.completion import Decoder, view
 from delama_ros.mapping.evidence import Keys, Marks, Scan, count_evidence, scan_evidence
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.tiles import TileModel
-from delama_sim.grid import OccupancyMap, Pose
+from delama_sim.grid import UNKNOWN, Cells, OccupancyMap, Pose
+
+ROOM = 7  # cells along the edge of free space that is more than a sliver
+
+
+def without_slivers(cells: Cells) -> Cells:
+    """Return the grid with UNKNOWN for free slivers: what shows behind walls, by parts of a tile.
+
+    Free space counts where a square of ROOM fits, and next to it.
+    """
+    free = (cells >= 0) & (cells < 50)
+    roomy = ndimage.minimum_filter(free.view(np.uint8), ROOM, mode='constant')
+    open_space = ndimage.maximum_filter(roomy, ROOM, mode='constant') > 0
+    believed = ndimage.binary_dilation(open_space, iterations=ROOM // 2, mask=free)
+    return np.where(free & ~believed, UNKNOWN, cells).astype(np.int8)
 
 
 class Mapper:
@@ -56,7 +72,8 @@ class Mapper:
     def occupancy(self) -> OccupancyMap:
         """Draw the map as the robot knows it; what nobody has looked at is unknown."""
         keys, theta = self.agent.theta
-        return self.model.occupancy(keys, theta, self._fusion.evidence.values)
+        drawn = self.model.occupancy(keys, theta, self._fusion.evidence.values)
+        return drawn.with_cells(without_slivers(drawn.cells))
 
     def completed(self, decoder: Decoder) -> OccupancyMap:
         """Draw the map with a guess at what nobody has seen."""

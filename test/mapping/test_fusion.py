@@ -10,6 +10,7 @@ from delama_ros.core.memory import local_solve
 from delama_ros.core.messages import Params, Phase
 from delama_ros.mapping.default import make_mapper, packaged
 from delama_ros.mapping.learned import fuse
+from delama_ros.mapping.mapper import without_slivers
 from delama_ros.mapping.runner import exact_port, run_swarm
 from delama_ros.mapping.tiles import LOOKED, PARTS
 from delama_ros.transport.port import Encoding, Port
@@ -183,3 +184,14 @@ def test_tiles_of_another_building_are_dropped_with_its_robot(run) -> None:
     for trusted, foreign in states:
         assert trusted or not foreign
     assert not states[-1][0]
+
+
+def test_free_slivers_behind_walls_are_not_believed() -> None:
+    cells = np.full((40, 60), -1, np.int8)
+    cells[5:35, 5:40] = 0  # a room
+    cells[5:35, 40:44] = 100  # its wall
+    cells[5:35, 44:48] = 0  # what shows behind it
+    cells[5:8, 5:8] = 100  # a corner stays whole
+    kept = without_slivers(cells)
+    assert (kept[5:35, 44:48] == -1).all()
+    assert np.array_equal(kept[:, :44], cells[:, :44])
