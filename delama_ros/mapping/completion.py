@@ -20,7 +20,7 @@ from scipy import ndimage
 
 from delama_ros.mapping import unet
 from delama_ros.mapping.evidence import Floats, Keys
-from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel, assemble
+from delama_ros.mapping.tiles import FIRM, LOOKED, PARTS, TileModel, assemble
 from delama_sim.grid import Bools, OccupancyMap
 from delama_sim.map_file import write_whole
 
@@ -30,7 +30,6 @@ POOL = 2  # cells of the model along a cell of the completed map
 MARGIN = 8  # cells around what is known that are guessed at
 NEAR = 0.5  # m from evidence beyond which everything is a guess
 CHANNELS = 3 + POOL**2
-FIRM = 0.02  # weight of evidence per cell that is neither little nor much
 GUESS = 0.4  # share of certainty that is left to guesses, so that they look like ones
 
 Singles = npt.NDArray[np.float32]

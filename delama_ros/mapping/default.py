@@ -15,11 +15,11 @@ from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint, load
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel, hat_table
+from delama_ros.mapping.tiles import FIRM, PARTS, TileModel, hat_table
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
-GATE = 0.65  # distance beyond which two maps are of different places
+GATE = 0.62  # distance beyond which two maps are of different places
 # The memory is a sum, so that λ1 loses its say as evidence grows. Every neighbour may bring in all
 # its evidence, so each has a budget of its own; a second round only where models are passed on.
 SETTINGS = Settings(
@@ -55,7 +55,7 @@ def map_distance(checkpoint: Checkpoint) -> Distance:
     if checkpoint.settings.distance != 'overlap':
         return by_name(checkpoint.settings.distance)
     model = checkpoint.model
-    return Overlap(model.part_table, model.bias, gate=GATE, looked=LOOKED)
+    return Overlap(model.part_table, model.bias, gate=GATE, looked=FIRM)
 
 
 def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper:

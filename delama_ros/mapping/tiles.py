@@ -16,6 +16,7 @@ Singles = npt.NDArray[np.float32]
 
 PARTS = 6  # along a tile's edge: how finely robots tell where their evidence is
 LOOKED = 0.001  # weight of evidence per cell from which a part counts as seen
+FIRM = 0.02  # and from which it is good enough to tell whether two robots see the same
 
 
 @dataclass(frozen=True, eq=False)
