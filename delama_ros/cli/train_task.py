@@ -68,7 +68,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError('training needs torch: pip install "delama_ros[train]"') from None
     from delama_ros.core.checkpoint import CheckpointError
     from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
-    from delama_ros.tasks.experiment import Experiment, Training
+    from delama_ros.tasks.experiment import Experiment
+    from delama_ros.tasks.schedule import Training
     from delama_ros.training import processes
     from delama_ros.training.config import configure_all
 

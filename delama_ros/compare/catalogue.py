@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from delama_ros.compare.experiment import Inputs
 from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
 from delama_ros.tasks.evaluate import Run, packaged
-from delama_ros.tasks.experiment import Training
 from delama_ros.tasks.learner import Learner
+from delama_ros.tasks.schedule import Training
 from delama_ros.tasks.task import Task, fixed
 
 WHITE = 1e-3  # of the largest variance of features, added to all before decorrelating

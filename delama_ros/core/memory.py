@@ -72,6 +72,13 @@ def remember_all(H: Array, r: Array, settings: Settings) -> tuple[Array, Array]:
     return A.reshape(H.shape), b.reshape(r.shape)
 
 
+def remembered(steps: Array, settings: Settings, at: Array | None = None) -> Array:
+    """Return what is kept of parts (B, T, ...) after each of T steps, or only after those in at."""
+    share = _shares(steps, steps.shape[1], settings)
+    kept = (share if at is None else share[at]) @ steps.reshape(*steps.shape[:2], -1)
+    return kept.reshape(steps.shape[0], -1, *steps.shape[2:])
+
+
 def local_solve(A: Array, b: Array, lambda1: Scalar) -> Array:
     """Return θ = (A + 2 λ1 I)⁻¹ b, the end of Algorithm 1."""
     return solve(factor(A, 2 * lambda1), b)

@@ -17,7 +17,7 @@ from delama_ros.core import graph, update
 from delama_ros.core.distances import Distance, by_name, pairwise
 from delama_ros.core.evidence import Evidence
 from delama_ros.core.losses import LOSSES, Loss
-from delama_ros.core.memory import local_solve, remember_all
+from delama_ros.core.memory import local_solve, remembered
 from delama_ros.core.settings import Settings
 
 POSITIVE = ('lambda1_local', 'lambda1_coupled', 'lambda2', 'lambda3', 'null_edge')
@@ -90,11 +90,13 @@ class DeLAMA(nn.Module):
         collaborate: bool = True,
         memory: bool = True,
         oracle: Tensor | None = None,
+        at: Tensor | None = None,
     ) -> Output:
         """Learn from X (B, T, N, S, ...) and Y (B, T, N, S, C) over links (B, T, N, N), booleans.
 
         weight (B, T, N, S) weighs samples, 0 for padding. collaborate=False is the paper's WC,
-        memory=False its WM; an oracle graph (B, T, N, N) replaces the inferred one (Oracle).
+        memory=False its WM; an oracle graph (B, T, N, N) replaces the inferred one (Oracle). With
+        at, only what is known after these steps is computed: T of the output is their number.
         """
         features = self.backbone(X.flatten(0, 3)).unflatten(0, X.shape[:4])  # (B, T, N, S, K)
         if weight is not None:
@@ -104,7 +106,8 @@ class DeLAMA(nn.Module):
         weight = torch.ones_like(Y[..., 0]) if weight is None else weight
         moments = torch.stack(((weight[..., None] * Y**2).sum((-1, -2)), weight.sum(-1)), -1)
         return self.learn(
-            H, r, links, moments=moments, collaborate=collaborate, memory=memory, oracle=oracle
+            H, r, links, moments=moments, collaborate=collaborate, memory=memory, oracle=oracle,
+            at=at,
         )
 
     def learn(
@@ -117,20 +120,28 @@ class DeLAMA(nn.Module):
         collaborate: bool = True,
         memory: bool = True,
         oracle: Tensor | None = None,
+        at: Tensor | None = None,
     ) -> Output:
         """Learn from statistics H (B, T, N, n, K, K) and r = H α − g (B, T, N, n, K, C).
 
         moments (B, T, N, 2), sums of w y² and w, are what `Evidence` estimates noise from.
         """
         settings = self.coefficients()
-        A, b = remember_all(H, r, settings) if memory else (H, r)
+        if memory:
+            moments = None if moments is None else remembered(moments, settings, at)
+            A, b = (remembered(part, settings, at) for part in (H, r))
+        elif at is None:
+            A, b = H, r
+        else:
+            A, b = H[:, at], r[:, at]
+            moments = None if moments is None else moments[:, at]
+        if at is not None:
+            links = links[:, at]
+            oracle = None if oracle is None else oracle[:, at]
         found = None
         if self.evidence is not None:
             if moments is None:
                 raise ValueError('the distance by evidence needs the moments of the data')
-            if memory:
-                moments = remember_all(H[..., :1, :1], moments[..., None, None, :], settings)[1]
-                moments = moments[..., 0, 0, :]
             found = self.evidence(A, b, moments, links)
             A, b = (part / found.noise[..., None, None, None] for part in (A, b))
         local = local_solve(A, b, settings.lambda1_local)
@@ -142,6 +153,8 @@ class DeLAMA(nn.Module):
             z = torch.zeros_like(W[..., 0])
         elif found is not None:
             W, z = graph.infer(found.apart, links, settings)
+            # A budget has to be spent; an edge counts only as far as both ends believe in it.
+            W = W * (1 - torch.maximum(found.apart, found.apart.mT))
         else:
             W, z = graph.infer(pairwise(self._distance, A, local), links, settings)  # type: ignore[arg-type]
         start = local

@@ -63,16 +63,30 @@ def resnet18(width: int = 64, stride: int = 1) -> nn.Module:
 
 
 class OnTask(nn.Module):
-    """A backbone on a task's inputs as batches hold them; each different input is computed once."""
+    """A backbone on a task's inputs as batches hold them; each different image is computed once.
+
+    Features of images pass an affine layer that can be learned while the backbone is frozen. It
+    follows a linear layer, so that the two are one: the architecture stays what it is.
+    """
 
     def __init__(self, task: Task, backbone: nn.Module) -> None:
         super().__init__()
         self.backbone = backbone
         self._inputs: Callable[[Tensor], Tensor] = task.inputs
         self._cached: tuple[Tensor, Tensor] | None = None  # sorted numbers, their features
+        self.affine: nn.Module = nn.Identity()
+        if task.metric == 'accuracy':
+            self.affine = nn.Linear(FEATURES, FEATURES)
+            with torch.no_grad():
+                self.affine.weight.copy_(torch.eye(FEATURES))
+                self.affine.bias.zero_()
 
     def forward(self, X: Tensor) -> Tensor:
         """Return features (n, K) of inputs X (n, ...)."""
+        features: Tensor = self.affine(self._features(X))
+        return features
+
+    def _features(self, X: Tensor) -> Tensor:
         if X.is_floating_point():
             features: Tensor = self.backbone(self._inputs(X))
             return features
@@ -84,13 +98,19 @@ class OnTask(nn.Module):
         features = self.backbone(self._inputs(different))
         return features[place]
 
+    @property
+    def is_cached(self) -> bool:
+        """Tell whether features are looked up instead of computed."""
+        return self._cached is not None
+
     @torch.no_grad()
     def cache(self, *inputs: Tensor) -> None:
-        """Compute all inputs that will be asked for, once; exact as long as nothing is trained."""
+        """Compute all inputs that will be asked for, once; exact while the backbone stays."""
         if not inputs[0].is_floating_point():
             self._cached = None
             numbers = torch.unique(torch.cat([X.flatten() for X in inputs]))
-            self._cached = numbers, torch.cat([self(part) for part in torch.split(numbers, CHUNK)])
+            parts = [self._features(part) for part in torch.split(numbers, CHUNK)]
+            self._cached = numbers, torch.cat(parts)
 
     @contextmanager
     def cached(self, *inputs: Tensor) -> Iterator[None]:
@@ -103,3 +123,17 @@ class OnTask(nn.Module):
             yield
         finally:
             self._cached = None
+
+    @torch.no_grad()
+    def centre(self) -> None:
+        """Start the affine layer so that cached features have mean 0 and size 1."""
+        if self._cached is not None and isinstance(self.affine, nn.Linear):
+            centred = self._cached[1] - self._cached[1].mean(0)
+            size = centred.square().mean().sqrt()
+            self.affine.weight.copy_(torch.eye(FEATURES) / size)
+            self.affine.bias.copy_(-self._cached[1].mean(0) / size)
+
+    def share(self, other: OnTask) -> None:
+        """Use the backbone of another, as it is and with all it has computed; copy the affine."""
+        self.backbone, self._cached = other.backbone, other._cached
+        self.affine.load_state_dict(other.affine.state_dict())

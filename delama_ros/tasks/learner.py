@@ -65,26 +65,30 @@ class Learner(nn.Module):
 
     def share_backbone(self, other: Learner) -> None:
         """Use the backbone of another learner, as it is and with all it has computed."""
-        self.network.backbone = other.backbone
+        self.backbone.share(other.backbone)
         self.frozen = True
 
     def forward(
-        self, batch: Batch, mode: Mode = 'delama', graph: Tensor | None = None
+        self, batch: Batch, mode: Mode = 'delama', graph: Tensor | None = None,
+        at: Tensor | None = None,
     ) -> Answers:
-        """Learn from a batch and answer its questions; with a graph (B, T, N, N), over that one."""
+        """Learn from a batch and answer its questions; with a graph (B, T, N, N), over that one.
+
+        at: the steps after which to answer, instead of all.
+        """
         oracle = graph
         if mode == 'oracle' and graph is None:
             oracle = batch.oracle(self.network.settings())
         output = self.network(
             batch.X, batch.Y, batch.links, weight=batch.weight, collaborate=mode != 'wc',
-            memory=mode != 'wm', oracle=oracle,
+            memory=mode != 'wm', oracle=oracle, at=at,
         )
         features = self.backbone(batch.asked.flatten(0, 2))
         features = features.unflatten(0, batch.asked.shape[:3])
         predictions = batch.predictions(features, output.theta[..., 0, :, :])
         if 'log_scale' in self.logits:
             if 'offset' in self.logits:
-                seen = seen_classes(batch.Y, output.W, memory=mode != 'wm')
+                seen = seen_classes(batch.Y, output.W, memory=mode != 'wm', at=at)
                 predictions = predictions + self.logits['offset'] * seen[..., None, :]
             predictions = self.logits['log_scale'].exp() * predictions
         return Answers(output, predictions)
@@ -113,7 +117,7 @@ def mixed(losses: Tensor) -> Tensor:
     return losses.mean() + LOG_SHARE * losses.log().mean()
 
 
-def seen_classes(Y: Tensor, W: Tensor, *, memory: bool) -> Tensor:
+def seen_classes(Y: Tensor, W: Tensor, *, memory: bool, at: Tensor | None = None) -> Tensor:
     """Return in [0, 1] whether each agent's team has seen each class up to each step, (B, T, N, C).
 
     An agent tells its peers one bit per class; a peer's bit counts as far as it is trusted.
@@ -121,6 +125,8 @@ def seen_classes(Y: Tensor, W: Tensor, *, memory: bool) -> Tensor:
     own = Y.amax(-2).to(W.dtype)  # (B, T, N, C)
     if memory:
         own = own.cummax(1).values
+    if at is not None:
+        own = own[:, at]
     trust = 1 - torch.exp(-REACH * W)  # (B, T, N, N)
     trust = trust + (1 - trust) * torch.eye(W.shape[-1], dtype=W.dtype)
     return 1 - (1 - trust[..., None] * own[..., None, :, :]).prod(-2)

@@ -30,7 +30,7 @@ class Variant:
 
 
 METHODS: dict[Method, Variant] = {
-    'wc': Variant(Settings(accumulate='sum'), 'wc', offset=False),
+    'wc': Variant(Settings(accumulate='sum'), 'wc'),
     'oracle': Variant(OURS, 'oracle'),
     'delama_paper': Variant(PAPER, offset=False),
     'delama_mina': Variant(Settings()),

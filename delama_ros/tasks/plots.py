@@ -72,9 +72,9 @@ def graphs(run: Run, batch: Batch) -> Figure:
         W = learner(batch, SHOWN[name][1]).output.W[0]
         truth = batch.oracle(learner.network.settings())[0, -1]
         for axis, t in zip(row, times, strict=False):
-            axis.imshow(W[t - 1], vmin=0, vmax=truth.max(), cmap='Blues')
+            axis.imshow(W[t - 1].numpy(), vmin=0, vmax=truth.max().item(), cmap='Blues')
             axis.set_title(f't = {t}', fontsize=9)
-        row[-1].imshow(truth, vmin=0, cmap='Blues')
+        row[-1].imshow(truth.numpy(), vmin=0, cmap='Blues')
         row[-1].set_title('true', fontsize=9)
         row[0].set_ylabel(LABELS[name], fontsize=8)
         for axis in row:
@@ -86,7 +86,7 @@ def graphs(run: Run, batch: Batch) -> Figure:
 def functions(run: Run, batch: Batch) -> Figure:
     """Draw each agent's samples up to t, what it learned, and the truth."""
     answers = run.learner('delama', run.seeds[0])(batch).predictions[0]  # (T, N, Q, 1)
-    x = batch.asked[0, 0, :, 0]
+    x = batch.asked[0, 0, :, 0].numpy()
     times = _times(batch)
     agents = answers.shape[1]
     fig, axes = plt.subplots(
@@ -96,10 +96,10 @@ def functions(run: Run, batch: Batch) -> Figure:
     for n, row in enumerate(axes):
         for axis, t in zip(row, times, strict=True):
             kept = batch.weight[0, :t, n] > 0
-            axis.plot(batch.X[0, :t, n, :, 0][kept], batch.Y[0, :t, n, :, 0][kept], '.', ms=3,
-                      color='tab:orange', label='own samples')
-            axis.plot(x, batch.answers[0, n, :, 0], 'k', lw=0.8, label='truth')
-            axis.plot(x, answers[t - 1, n, :, 0], color='tab:blue', label='learned')
+            samples = [part[0, :t, n, :, 0][kept].numpy() for part in (batch.X, batch.Y)]
+            axis.plot(*samples, '.', ms=3, color='tab:orange', label='own samples')
+            axis.plot(x, batch.answers[0, n, :, 0].numpy(), 'k', lw=0.8, label='truth')
+            axis.plot(x, answers[t - 1, n, :, 0].numpy(), color='tab:blue', label='learned')
             if n == 0:
                 axis.set_title(f't = {t}', fontsize=9)
         row[0].set_ylabel(f'agent {n + 1}, f{batch.group[0, n].item() + 1}', fontsize=8)
@@ -116,7 +116,7 @@ def images(run: Run, batch: Batch) -> Figure:
     )
     for n, row in enumerate(axes):
         for t, axis in enumerate(row):
-            axis.imshow(shown[t, n].movedim(0, -1).squeeze(-1), cmap='gray')
+            axis.imshow(shown[t, n].movedim(0, -1).squeeze(-1).numpy(), cmap='gray')
             axis.set(xticks=[], yticks=[])
             label = batch.Y[0, t, n, 0].argmax().item() + 1
             axis.set_title(f'class {label}', fontsize=6)

@@ -130,6 +130,11 @@ def test_in_the_network_it_finds_groups_and_learns() -> None:
     out = net(torch.from_numpy(X).float(), torch.from_numpy(Y).float(), full().expand(1, 4, N, N))
     same = torch.arange(N)[:, None] % 2 == torch.arange(N) % 2
     assert out.W[0, -1][~same].max() < 0.02 < 0.2 < out.W[0, -1][same & full()].min()
+    # Who hears only strangers has a budget but nobody to spend it on.
+    strangers = (~same).expand(1, 4, N, N)
+    with torch.no_grad():
+        alone = net(torch.from_numpy(X).float(), torch.from_numpy(Y).float(), strangers)
+    assert alone.W[0, -1].max() < 1e-3
     out.theta.square().sum().backward()
     for name, parameter in net.named_parameters():
         assert parameter.grad is not None, name

@@ -69,6 +69,18 @@ def test_one_pass_equals_passes_step_by_step_and_task_by_task():
             torch.testing.assert_close(part.theta[0, -1], out.theta[task, t], atol=1e-7, rtol=1e-6)
 
 
+def test_only_after_some_steps():
+    net = network('squared', Settings(accumulate='sum'))
+    X, Y = data()
+    at = torch.tensor([3, 0])
+    oracle = torch.rand(B, T, N, N, dtype=torch.float64)
+    for options in ({}, {'memory': False}, {'oracle': oracle + oracle.mT}):
+        every = net(X, Y, full(), **options)
+        some = net(X, Y, full(), **options, at=at)
+        torch.testing.assert_close(some.theta, every.theta[:, at])
+        torch.testing.assert_close(some.W, every.W[:, at])
+
+
 def test_switches():
     net = network('squared', Settings())
     X, Y = data()

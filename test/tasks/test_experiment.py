@@ -13,8 +13,8 @@ from delama_ros.tasks.experiment import Experiment
 from delama_ros.training.loop import Loop
 
 TINY = [
-    'sequences=8', 'batch=4', 'wc_epochs=3', 'epochs=2', 'validation=4', 'checks=2', 'rounds=2',
-    'directions=4', 'agents=4', 'functions=2', 'steps=3', 'methods=[delama]',
+    'sequences=8', 'batch=4', 'looks=2', 'wc_epochs=3', 'epochs=2', 'validation=4', 'checks=2',
+    'rounds=2', 'directions=4', 'agents=4', 'functions=2', 'steps=3', 'methods=[delama]',
 ]
 
 
@@ -127,9 +127,9 @@ def test_generated_digits(tmp_path) -> None:
     sets = [s for s in (*TINY, *images) if not s.startswith('functions')]
     arguments = [part for setting in sets for part in ('--set', setting)]
     assert main(['train', 'mnist', '--data', 'generated', *arguments, '--out', str(tmp_path)]) == 0
-    stages = {json.loads(line)['stage'] for line in (tmp_path / 'seed0' / 'wc.jsonl').open()}
-    assert stages == {'pretrain', 'wc'}
-    kept, learned = weights(tmp_path, 'wc'), weights(tmp_path)
+    lines = (tmp_path / 'seed0' / 'backbone.jsonl').read_text().splitlines()
+    assert 0 <= json.loads(lines[-1])['values']['classifier'] <= 100
+    kept, learned = weights(tmp_path, 'backbone'), weights(tmp_path)
     name = 'network.backbone.backbone.0.weight'
     assert np.array_equal(kept[name], learned[name])  # frozen
     figures = tmp_path / 'figures.json'

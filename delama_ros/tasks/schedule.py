@@ -1,0 +1,45 @@
+"""How an experiment is trained: the settings of a run that are not the task's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delama_ros.tasks.methods import Method
+from delama_ros.training.config import require
+
+
+@dataclass(frozen=True)
+class Training:
+    """How an experiment is trained; config/train_TASK.yaml has the values of the package."""
+
+    methods: tuple[Method, ...] = ('oracle', 'delama_paper', 'delama_mina', 'delama')
+    sequences: int = 400  # of an epoch
+    fresh: bool = True  # draw new sequences in every epoch, or use the same again
+    batch: int = 4  # sequences per iteration
+    looks: int = 4  # steps of them that the loss looks at, drawn anew in every iteration
+    pretrain_iterations: int = 0  # of the backbone as a plain classifier, for images
+    pretrain_batch: int = 128  # images per iteration
+    augment: bool = False  # mirror and shift images while the backbone is pre-trained
+    wc_epochs: int = 30
+    epochs: int = 16  # of all rounds unrolled
+    rate: float = 3e-3
+    unrolled_rate: float = 1e-3
+    faster: float = 10.0  # how much faster the coefficients are learned than the backbone
+    validation: int = 200  # sequences
+    checks: int = 10  # per stage
+    patience: int = 4  # checks without progress after which a stage ends
+    rounds: int = 5  # M2 of our variants
+    directions: int = 6  # that the distance by evidence looks at
+    frozen: bool = False  # learn only coefficients once the start is there
+    width: int = 64  # of the ResNet
+    stride: int = 1  # of its first layer
+
+    def __post_init__(self) -> None:
+        for name in ('sequences', 'batch', 'looks', 'wc_epochs', 'epochs', 'validation', 'checks',
+                     'patience', 'rounds', 'directions', 'width', 'stride', 'pretrain_batch'):
+            require(name, getattr(self, name), getattr(self, name) >= 1, 'at least 1')
+        for name in ('rate', 'unrolled_rate', 'faster'):
+            require(name, getattr(self, name), 0 < getattr(self, name) < 1000, 'above 0')
+        require('pretrain_iterations', self.pretrain_iterations, self.pretrain_iterations >= 0,
+                'at least 0')
+        require('batch', self.batch, self.batch <= self.sequences, 'at most sequences')
