@@ -157,6 +157,16 @@ def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
     assert (folder / 'maps.png').exists()
 
 
+def test_twenty_robots(tmp_path: Path) -> None:
+    out = tmp_path / 'run'
+    twenty = ['swarm', '--transport', 'local', '--robots', '20', '--steps', '2']
+    assert main([*twenty, '--out', str(out)]) == 0
+    figures = json.loads((out / 'figures.json').read_text())
+    assert len(figures['robots']) == 20
+    assert all(len(robot['weights'][-1]) == 19 for robot in figures['robots'].values())
+    assert figures['methods']['delama']['f1'][-1] > 0.8
+
+
 def test_a_plan_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:
     process = start(tmp_path / 'run', '--plan', 'no/such/map.yaml')
     _, err = process.communicate(timeout=120)
