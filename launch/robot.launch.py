@@ -1,17 +1,18 @@
 """One real robot: `ros2 launch delama_ros robot.launch.py robot:=alice [scan:=scan …]`."""
 
-
 from launch import LaunchDescription
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-# name → (type, default, description); all but `scan` and `odom` are parameters of the node
+# name → (type, default, description); all but the topics are parameters of the node
+TOPICS = ('scan', 'odom', 'map')
 ARGUMENTS = {
     'robot': (str, None, 'name in the swarm, also the namespace'),
     'scan': (str, 'scan', 'topic of the laser, relative to the namespace'),
     'odom': (str, 'odom', 'topic of the odometry, relative to the namespace'),
+    'map': (str, 'map', 'topic of the map that is drawn, relative to the namespace'),
     'odometry': (bool, 'false', 'take base poses from odom instead of from TF'),
     'start_pose': (list[float], '[.nan, .nan, .nan]', 'x, y, yaw where odom begins in map_frame'),
     'autostart': (bool, 'true', 'configure and activate at once; false: wait for a manager'),
@@ -30,7 +31,7 @@ def generate_launch_description() -> LaunchDescription:
     parameters = {
         name: ParameterValue(LaunchConfiguration(name), value_type=kind)
         for name, (kind, _, _) in ARGUMENTS.items()
-        if name not in ('scan', 'odom')
+        if name not in TOPICS
     }
     return LaunchDescription(
         [
@@ -43,9 +44,7 @@ def generate_launch_description() -> LaunchDescription:
                 executable='delama_robot',
                 namespace=LaunchConfiguration('robot'),
                 parameters=[parameters],
-                remappings=[
-                    (topic, LaunchConfiguration(topic)) for topic in ('scan', 'odom')
-                ],
+                remappings=[(topic, LaunchConfiguration(topic)) for topic in TOPICS],
                 output='screen',
             ),
         ]

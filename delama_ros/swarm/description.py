@@ -17,7 +17,7 @@ NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')
 # Parameters that robots and what gives them their scans must agree on.
 COMMON = ('map_frame', 'swarm', 'namespaced_tf')
 # Topics of a robot that may have another name.
-TOPICS = ('scan', 'odom')
+TOPICS = ('scan', 'odom', 'map')
 
 
 class DescriptionError(ValueError):
@@ -43,7 +43,7 @@ class Swarm:
     # Other parameters of the simulator or the replay node, by name.
     simulator: Mapping[str, Any] = field(default_factory=lambda: {'thicken_walls': 0.05})
     replay: Mapping[str, Any] = field(default_factory=dict)
-    # Topics (scan, odom) and parameters of single robots.
+    # Topics (scan, odom, map) and parameters of single robots.
     each: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from delama_ros.resources import resource
 from delama_ros.swarm.description import DescriptionError, Swarm, from_mapping, read
+from delama_ros.swarm.options import ROBOT
 
 
 def test_the_shipped_file_says_what_the_defaults_say() -> None:
@@ -111,3 +112,16 @@ def test_every_node_gets_its_parameters() -> None:
     assert swarm.simulator_parameters()['radio_loss'] == 0.1
     assert swarm.robot_parameters('b')['robot'] == 'b'
     assert swarm.robot_parameters('b')['use_sim_time'] is True
+
+
+def test_the_shipped_description_of_real_robots() -> None:
+    swarm = read(resource('config/real.yaml'))
+    assert swarm.source == ''
+    assert swarm.remappings('bob') == [('scan', 'front/scan')]
+
+
+def test_every_parameter_of_a_robot_is_in_the_docs() -> None:
+    text = (Path(__file__).parents[2] / 'docs' / 'robots.md').read_text()
+    for name, option in ROBOT.items():
+        assert f'| `{name}` |' in text
+        assert option.text in text
