@@ -5,7 +5,7 @@ from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from delama_ros.swarm.launching import RVIZ, arguments, given, nodes, replayed
+from delama_ros.swarm.launching import SHOW, arguments, given, nodes, replayed
 
 ARGUMENTS = (
     ('logs', None, 'bags or CARMEN logs, with commas between, in the order of robots, or one'),
@@ -14,7 +14,7 @@ ARGUMENTS = (
     ('speed', '1.0', 'seconds of the log per second'),
     ('reach', '20.0', 'm up to which beams are used'),
     ('period', '2.0', 's of the log between time steps of DeLAMA'),
-    RVIZ,
+    *SHOW,
 )
 
 

@@ -7,7 +7,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
-from delama_ros.swarm.launching import CONFIG, RVIZ, arguments, nodes, swarm_of
+from delama_ros.swarm.launching import CONFIG, SHOW, arguments, nodes, swarm_of
 
 # These win over the description; empty: what it says.
 OVERRIDES = {
@@ -28,5 +28,5 @@ def generate_launch_description() -> LaunchDescription:
     """Describe the launch: its arguments and its nodes."""
     described = [(name, '', text) for name, text in OVERRIDES.items()]
     return LaunchDescription(
-        [*arguments(CONFIG, *described, RVIZ), OpaqueFunction(function=make)]
+        [*arguments(CONFIG, *described, *SHOW), OpaqueFunction(function=make)]
     )

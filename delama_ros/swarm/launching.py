@@ -18,7 +18,10 @@ from delama_ros.swarm.description import Swarm, from_mapping, read
 from delama_ros.swarm.rviz import rviz_config
 
 CONFIG = ('config', str(resource('config/swarm.yaml')), 'swarm description, a YAML file')
-RVIZ = ('rviz', 'false', 'true: show all robots in RViz')
+SHOW = (
+    ('view', 'false', 'true: serve a page that shows all robots; its address is in the log'),
+    ('rviz', 'false', 'true: show all robots in RViz'),
+)
 
 
 def arguments(*described: tuple[str, str | None, str]) -> list[DeclareLaunchArgument]:
@@ -41,7 +44,7 @@ def swarm_of(context: LaunchContext, *names: str) -> Swarm:
 
 
 def nodes(swarm: Swarm, context: LaunchContext) -> list[Node]:
-    """Give what provides the scans, one node per robot in its namespace, and RViz if asked for."""
+    """Give what provides the scans, one node per robot in its namespace, and what shows them."""
     robots = [
         Node(
             package='delama_ros',
@@ -54,8 +57,8 @@ def nodes(swarm: Swarm, context: LaunchContext) -> list[Node]:
         for name in swarm.robots
     ]
     source = [source_node(swarm)] if swarm.source else []
-    wanted = LaunchConfiguration('rviz').perform(context) == 'true'
-    return [*source, *robots, *([_rviz(swarm)] if wanted else [])]
+    wanted = [name for name, _, _ in SHOW if LaunchConfiguration(name).perform(context) == 'true']
+    return [*source, *robots, *(_SHOWN[name](swarm) for name in wanted)]
 
 
 def source_node(swarm: Swarm) -> Node:
@@ -73,7 +76,14 @@ def replayed(logs: list[str], values: Mapping[str, Any]) -> Swarm:
     return from_mapping({'steps': 0, **values, 'logs': logs})
 
 
+def _view(_: Swarm) -> Node:
+    return Node(package='delama_ros', executable='delama_viewer', output='screen')
+
+
 def _rviz(swarm: Swarm) -> Node:
     file = Path(tempfile.mkdtemp(prefix='delama_')) / 'swarm.rviz'
     file.write_text(rviz_config(swarm.robots))
     return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])
+
+
+_SHOWN = {'view': _view, 'rviz': _rviz}

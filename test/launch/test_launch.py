@@ -43,7 +43,7 @@ def programs(name: str, **given: str) -> list[str]:
 @pytest.mark.parametrize(
     ('name', 'expected'),
     [
-        ('swarm', {'config', 'robots', 'plan', 'seed', 'steps', 'period', 'rviz'}),
+        ('swarm', {'config', 'robots', 'plan', 'seed', 'steps', 'period', 'view', 'rviz'}),
         ('sim', {'config', 'robots', 'plan', 'seed', 'simulator'}),
         ('replay', {'logs', 'topics', 'robots', 'speed', 'reach', 'period', 'rviz'}),
         ('robot', {'robot', 'scan', 'period', 'map_frame', 'use_sim_time'}),
@@ -57,7 +57,8 @@ def test_every_argument_is_described(name: str, expected: set[str]) -> None:
 
 def test_one_node_per_robot_and_what_gives_their_scans() -> None:
     assert programs('swarm', robots='3') == ['delama_simulator', *['delama_robot'] * 3]
-    assert programs('swarm', robots='[ann]', rviz='true')[-1] == 'rviz2'
+    shown = programs('swarm', robots='[ann]', view='true', rviz='true')
+    assert shown[-2:] == ['delama_viewer', 'rviz2']
     assert programs('sim', robots='2', simulator='{scan_rate: 2}') == ['delama_simulator']
     replayed = programs('replay', logs='a.log,b.log', robots='[ann, bob]')
     assert replayed == ['delama_replay', 'delama_robot', 'delama_robot']
