@@ -41,14 +41,7 @@ class Checkpoint:
     @property
     def fingerprint(self) -> int:
         """64 bits that two models share only if they may be averaged; own limits do not count."""
-        settings = {k: v for k, v in asdict(self.settings).items() if not k.startswith('max_')}
-        text = json.dumps([self.task, settings, dict(self.options)], sort_keys=True)
-        digest = hashlib.sha256(text.encode())
-        for name in sorted(self.arrays):
-            array = np.ascontiguousarray(self.arrays[name])
-            digest.update(f'{name} {array.dtype.str} {array.shape}'.encode())
-            digest.update(array.tobytes())
-        return int.from_bytes(digest.digest()[:8], 'big')
+        return _digest(self.task, asdict(self.settings), self.options, self.arrays)
 
     def save(self, path: Path) -> None:
         """Write path.json and path.npz (a suffix of path is replaced)."""
@@ -65,6 +58,19 @@ class Checkpoint:
         path.with_suffix('.json').write_text(json.dumps(description, indent=2) + '\n')
 
 
+def _digest(
+    task: str, settings: Mapping[str, Any], options: Mapping[str, Any], arrays: Arrays
+) -> int:
+    kept = {name: value for name, value in settings.items() if not name.startswith('max_')}
+    text = json.dumps([task, kept, dict(options)], sort_keys=True)
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f'{name} {array.dtype.str} {array.shape}'.encode())
+        digest.update(array.tobytes())
+    return int.from_bytes(digest.digest()[:8], 'big')
+
+
 def load(path: Path, *, task: str | None = None) -> Checkpoint:
     """Read path.json and path.npz, made for the given task if one is named."""
     described = path.with_suffix('.json')
@@ -78,7 +84,8 @@ def load(path: Path, *, task: str | None = None) -> Checkpoint:
     loaded = Checkpoint(
         description['task'], settings, _arrays(path.with_suffix('.npz')), description['options']
     )
-    found = f'{loaded.fingerprint:016x}'
+    # Over the settings as they were written: one that came later has its default.
+    found = f'{_digest(loaded.task, description["settings"], loaded.options, loaded.arrays):016x}'
     if found != description['fingerprint']:
         raise CheckpointError(
             f'{path}: contents have fingerprint {found}, expected {description["fingerprint"]}: '

@@ -58,9 +58,12 @@ class Run:
         self._backbone = make_backbone(name, stored['training'])
 
     def methods(self) -> list[str]:
-        """Return what can be shown of this run."""
-        first = self.folder / f'seed{self.seeds[0]}'
-        return [m for m, (file, _) in SHOWN.items() if (first / f'{file}.json').exists()]
+        """Return what can be shown of this run: what all its seeds have."""
+        folders = [self.folder / f'seed{seed}' for seed in self.seeds]
+        return [
+            method for method, (file, _) in SHOWN.items()
+            if all((folder / f'{file}.json').exists() for folder in folders)
+        ]
 
     def learner(self, method: str, seed: int, rounds: int | None = None) -> Learner:
         """Read the learner of a method and seed; rounds replaces M2."""

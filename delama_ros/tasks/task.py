@@ -41,8 +41,10 @@ class Batch:
 
     def predictions(self, features: Tensor, theta: Tensor) -> Tensor:
         """Return f_θ (B, T, N, Q, C) from questions' features (B, P, Q, K) and θ (..., K, C)."""
-        index = self.sheet[..., None, None].expand(-1, -1, *features.shape[2:])
-        own = features.gather(1, index)  # (B, N, Q, K)
+        if features.shape[1] == 1:
+            own = features.expand(-1, self.sheet.shape[1], -1, -1)  # (B, N, Q, K)
+        else:
+            own = features[torch.arange(len(features))[:, None], self.sheet]
         return own[:, None].to(theta.dtype) @ theta
 
     def oracle(self, settings: Settings) -> Tensor:

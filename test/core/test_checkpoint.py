@@ -1,13 +1,14 @@
 """Checkpoints: exact round trip, and one clear line for every file that cannot be used."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from delama_ros.core import checkpoint
 from delama_ros.core.checkpoint import Checkpoint, CheckpointError, load
 from delama_ros.core.settings import Settings
 
@@ -39,6 +40,17 @@ def test_round_trip_is_exact(saved):
     for name, array in MODEL.arrays.items():
         np.testing.assert_array_equal(loaded.arrays[name], array)
         torch.testing.assert_close(torch.as_tensor(loaded.arrays[name]), torch.as_tensor(array))
+
+
+def test_a_file_from_before_a_setting_was_there(saved, monkeypatch):
+    # As an older program wrote it: its settings lack one that has a default here.
+    monkeypatch.setattr(
+        checkpoint, 'asdict', lambda s: {k: v for k, v in asdict(s).items() if k != 'forget'}
+    )
+    MODEL.save(saved)
+    monkeypatch.undo()
+    assert 'forget' not in json.loads(saved.with_suffix('.json').read_text())['settings']
+    assert load(saved).settings == MODEL.settings
 
 
 def test_fingerprint_tells_models_apart():
