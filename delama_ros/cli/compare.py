@@ -15,7 +15,7 @@ from delama_ros.core.checkpoint import CheckpointError
 
 TASKS = ('regression', 'mnist', 'cifar10', 'mapping')
 # Rounds, local steps, tested and validation sequences per seed; plans for mapping.
-QUICK = {'regression': (6, 5, 10, 4), 'mnist': (2, 5, 2, 1), 'cifar10': (1, 2, 1, 1)}
+QUICK = {'regression': (6, 5, 10, 4), 'mnist': (2, 2, 2, 1), 'cifar10': (1, 1, 1, 1)}
 FULL = {'regression': (20, 5, 20, 5), 'mnist': (100, 5, 10, 2), 'cifar10': (100, 5, 10, 2)}
 
 

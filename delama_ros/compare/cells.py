@@ -57,7 +57,8 @@ def _choose(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures
         return max(tried, key=tried.__getitem__)
 
     entry = ENTRIES[cell.method]
-    best_rate = search([Setting(rate, entry.strengths[0]) for rate in entry.rates]).rate
+    rates = entry.strong_rates if cell.setup == 'strong' else entry.rates
+    best_rate = search([Setting(rate, entry.strengths[0]) for rate in rates]).rate
     chosen = search([Setting(best_rate, strength) for strength in entry.strengths[1:]])
     listed = {f'rate {s.rate:g}, strength {s.strength:g}': v for s, v in tried.items()}
     return {'setting': asdict(chosen), 'tried': listed}

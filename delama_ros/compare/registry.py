@@ -18,6 +18,8 @@ from delama_ros.compare.problem import Draw, Problem
 Family: TypeAlias = Literal['lifelong', 'federated', 'decentralised']
 
 RATES = (0.01, 0.03, 0.1, 0.3)
+STRONG_RATES = (0.03, 0.1, 0.3, 1.0)  # of a head on decorrelated features
+ADAM_RATES = (0.0003, 0.001, 0.003, 0.01)
 
 
 class Learner(Protocol):
@@ -51,6 +53,7 @@ class Entry:
     make: Make
     strengths: tuple[float, ...] = (0.0,)  # the first goes with the search for the rate
     rates: tuple[float, ...] = RATES
+    strong_rates: tuple[float, ...] = STRONG_RATES
 
 
 def _every_gradient(effort: Effort) -> Effort:
@@ -98,6 +101,6 @@ ENTRIES: dict[str, Entry] = {
     'dsgt': Entry('DSGT', 'decentralised', lambda p, e, s, c: DSGT(p, _every_gradient(e), s)),
     'dfedavgm': Entry('DFedAvgM', 'decentralised', lambda p, e, s, c: DFedAvgM(p, e, s)),
     'dinno': Entry(
-        'DiNNO', 'decentralised', _dinno, (0.1, 0.01, 1.0), (0.0003, 0.001, 0.003, 0.01)
+        'DiNNO', 'decentralised', _dinno, (0.1, 0.01, 1.0), ADAM_RATES, ADAM_RATES
     ),
 }
