@@ -176,8 +176,8 @@ def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
         for k in range(v.shape[-1]):
             slope = (gram[..., k, :] * v).sum(-1) + product[..., k]
             v[..., k] = (v[..., k] - slope / scale[..., k]).clamp(min=margin)
-    kept = (product < 0).any(-1, keepdim=True)
-    return torch.where(kept, g + (v.unsqueeze(-2) @ G).squeeze(-2), g)
+    violated = (product < 0).any(-1, keepdim=True)
+    return torch.where(violated, g + (v.unsqueeze(-2) @ G).squeeze(-2), g)
 
 
 class AGEM(Alone):
