@@ -14,7 +14,6 @@ from delama_ros.resources import resource
 from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
 from delama_ros.tasks.evaluate import Run, packaged
 from delama_ros.tasks.learner import Learner
-from delama_ros.tasks.schedule import Training
 from delama_ros.tasks.task import Task, fixed
 from delama_ros.training.config import read_file
 

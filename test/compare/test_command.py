@@ -9,11 +9,11 @@ import torch
 
 from delama_ros.cli.main import main
 from delama_ros.tasks.backbones import mlp
-from delama_ros.tasks.experiment import Training
 from delama_ros.tasks.learner import Learner
 from delama_ros.tasks.methods import OURS
 from delama_ros.tasks.regression import Regression
 from delama_ros.tasks.saved import save_learner
+from delama_ros.tasks.schedule import Training
 
 SMALL = ['--quick', '--rounds', '1', '--sequences', '2', '--jobs', '1']
 
