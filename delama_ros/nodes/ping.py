@@ -57,7 +57,8 @@ class Ping(Node):
         topic = f'/ping/{options["group"][0]}'
         self._out = self.create_publisher(DualVar, topic, QOS)
         self.create_subscription(DualVar, topic, self._on_message, QOS)
-        if self._member == options['group'][0]:
+        self._starts = self._member == options['group'][0]
+        if self._starts:
             steady = Clock(clock_type=ClockType.STEADY_TIME)
             self.create_timer(PAUSE, self._on_pause, clock=steady)
         # A step begins with the first local model heard and ends with the last row of the graph.
@@ -78,6 +79,8 @@ class Ping(Node):
     def _on_params(self, message: ModelParams) -> None:
         if message.step > self._step:
             self._step, self._done = message.step, set()
+            if self._starts:
+                self._on_pause()
 
     def _on_end(self, robot: str, message: Collaboration) -> None:
         if message.step == self._step:
@@ -106,7 +109,7 @@ class Ping(Node):
             if message.phase == SAY:
                 self._say(ANSWER, self._trip)
             elif self._began is not None:
-                if self._state_then is not None and self._state == self._state_then:
+                if self._state_then is not None:
                     self._times[self._state_then].append(time.monotonic() - self._began)
                 self._began = None
 

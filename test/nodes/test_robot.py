@@ -174,7 +174,7 @@ def test_services(bench: Bench, tmp_path: Path) -> None:
     bench.map_some()
 
 
-@pytest.mark.parametrize('bench', [{'quiet': '3.0'}], indirect=True)
+@pytest.mark.parametrize('bench', [{'quiet': '2.0'}], indirect=True)
 def test_scans_that_are_of_no_use_are_named_and_do_no_harm(bench: Bench) -> None:
     bench.map_some()
     before = walls(bench.maps[-1])
@@ -188,14 +188,14 @@ def test_scans_that_are_of_no_use_are_named_and_do_no_harm(bench: Bench) -> None
             lambda w=words: w in bench.log.read_text() and w in bench.status['message'],
             meanwhile=scan,
         )
-    bench.until(lambda: 'no scan for 3 s on /ann/scan' in bench.status['message'])
+    bench.until(lambda: 'no scan for 2 s on /ann/scan' in bench.status['message'])
     for _ in range(10):  # some beams are wrong, the others are taken
         bench.scan([2.0, nan, inf, -inf, 99.0, 0.0] * 30)
         time.sleep(0.02)
     bench.map_some()  # and it goes on without a restart
     assert walls(bench.maps[-1]) > 0.8 * before
     bench.until(
-        lambda: bench.status['message'] == 'no neighbour for 3 s'
+        lambda: bench.status['message'] == 'no neighbour for 2 s'
         and float(bench.status['scans per second']) > 1,
         meanwhile=bench.scan,
     )

@@ -10,7 +10,7 @@ from delama_ros.swarm.record import Record, Rounds
 
 
 def test_a_short_run_measures_everything() -> None:
-    swarm = from_mapping({'robots': 2, 'steps': 5, 'seed': 3, 'simulator': {'scan_rate': 2.0}})
+    swarm = from_mapping({'robots': 2, 'steps': 7, 'seed': 3, 'simulator': {'scan_rate': 2.0}})
     measured = run(swarm=swarm)
     assert all(math.isfinite(value) and value > 0 for value in measured.values()), measured
     assert measured['rounds_per_step'] >= 2
