@@ -28,6 +28,10 @@ def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
         '  delama train mapping --config config/train_mapping.yaml --out mapping.npz',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    mapping.add_argument(
+        '--kind', choices=['tiles', 'plane'],
+        help='plane: features of the place in one square of 24 m, to see that they do not do',
+    )
     mapping.add_argument('--features', type=int, metavar='K', help='numbers per tile')
     mapping.add_argument(
         '--logs', metavar='FILE', nargs='+', help='recordings to train on too (bags, CARMEN logs)'
@@ -65,7 +69,7 @@ def run_mapping(args: argparse.Namespace) -> int:
     from delama_ros.mapping.trainer import Config, MapTraining, log_data
 
     try:
-        config = _config(args, Config, ('plans', 'validation', 'features', 'seed', 'logs'))
+        config = _config(args, Config, ('plans', 'validation', 'kind', 'features', 'seed', 'logs'))
         training, validation = _episodes(config)
         run = MapTraining(config, SETTINGS, training + log_data(config), validation)
         _train(run, config, out, lambda state, made: run.checkpoint(state, made).save(out))

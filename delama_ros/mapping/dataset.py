@@ -72,7 +72,9 @@ def in_frame(poses: Floats, frame: Pose) -> Floats:
     return np.concatenate([places, poses[..., 2:] + frame[2]], -1)
 
 
-def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Episode:
+def record(
+    run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0), cells: int = CELLS
+) -> Episode:
     """Cut a run into tiles of a frame in which the plan's origin has this pose.
 
     poses: (T, N, 3), where the robots believe their LiDARs to be, in the plan's own frame.
@@ -84,11 +86,11 @@ def record(run: MappingRun, poses: Floats, frame: Pose = (0.0, 0.0, 0.0)) -> Epi
         for i in range(robots):
             x, y, yaw = poses[t, i].tolist()
             keys, marks = scan_evidence(
-                scan_of(run, t, i), (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS
+                scan_of(run, t, i), (x, y, yaw), resolution=RESOLUTION, tile_cells=cells
             )
             parts.append((t, i, keys, marks))
     return cut(
-        parts, (steps, robots), lambda keys: (*truth_on_tiles(run.map, keys, frame), None)
+        parts, (steps, robots), lambda keys: (*truth_on_tiles(run.map, keys, frame, cells), None)
     )
 
 
@@ -118,13 +120,13 @@ def cut(
 
 
 def truth_on_tiles(
-    occupancy: OccupancyMap, keys: Keys, frame: Pose = (0.0, 0.0, 0.0)
+    occupancy: OccupancyMap, keys: Keys, frame: Pose = (0.0, 0.0, 0.0), cells: int = CELLS
 ) -> tuple[Bools, int]:
     """Return the surfaces of a map on tiles, (n, S, S), and how many cells are in none."""
     truth = surface_truth(occupancy, RESOLUTION)
     grid = OccupancyMap(truth.occupied.astype(np.int8), truth.resolution, truth.origin)
-    inside = (np.arange(CELLS) + 0.5) * RESOLUTION
-    corners = keys * (CELLS * RESOLUTION)  # (n, 2)
+    inside = (np.arange(cells) + 0.5) * RESOLUTION
+    corners = keys * (cells * RESOLUTION)  # (n, 2)
     x = (corners[:, 0, None] + inside)[:, None, :] - frame[0]  # (n, 1, S)
     y = (corners[:, 1, None] + inside)[:, :, None] - frame[1]
     cos, sin = math.cos(frame[2]), math.sin(frame[2])
@@ -133,17 +135,23 @@ def truth_on_tiles(
 
 
 def episode(
-    spec: str, seed: int, *, shifted: bool = False, turn: float = 0.0, noise: float = 0.0
+    spec: str,
+    seed: int,
+    *,
+    shifted: bool = False,
+    turn: float = 0.0,
+    noise: float = 0.0,
+    cells: int = CELLS,
 ) -> Episode:
     """Run the protocol on a plan and record it.
 
     shifted: at a random place among the tiles; turn: rad of the plan against the frame; noise:
-    standard deviation of positions in m.
+    standard deviation of positions in m; cells: along a tile's edge.
     """
     run = mapping_run(prepare(load(spec), seed), seed)
-    cells = np.random.default_rng([seed, 0x5817]).integers(0, CELLS, 2) if shifted else (0, 0)
-    frame = (float(cells[0]) * RESOLUTION, float(cells[1]) * RESOLUTION, turn)
-    return record(run, noisy_poses(run, noise, seed), frame)
+    shift = np.random.default_rng([seed, 0x5817]).integers(0, CELLS, 2) if shifted else (0, 0)
+    frame = (float(shift[0]) * RESOLUTION, float(shift[1]) * RESOLUTION, turn)
+    return record(run, noisy_poses(run, noise, seed), frame, cells)
 
 
 def plan_specs(text: str) -> list[str]:

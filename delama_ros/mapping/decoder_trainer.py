@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from multiprocessing import Pool
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ class Config:
     plans: str = 'generated:1000-1300'
     validation: str = 'generated:5000-5024'
     seed: int = 0
+    kind: Literal['tiles'] = 'tiles'
     maps: int = 4  # partial maps per plan
     iterations: int = 1200
     batch: int = 4  # windows per iteration

@@ -21,15 +21,51 @@ TARGETS = (-3.0, 3.0, 4.0, 4.0, 2.0)
 POOL = 2  # cells of the model along a cell of the truth that maps are scored on
 
 
-class LearnedTiles(nn.Module):
-    """Table, evidence weights and targets, bias and coefficients as parameters."""
+class Table(nn.Module):
+    """Features of a tile as a table, each number learned."""
 
-    def __init__(self, table: Floats, settings: Settings) -> None:
-        """Start from a table (K, S, S) and the settings' coefficients."""
+    def __init__(self, table: Floats) -> None:
+        """Start from a table (K, S, S)."""
         super().__init__()
-        self._cells = table.shape[1]
+        self.cells = table.shape[1]
+        self.values = nn.Parameter(torch.tensor(table.reshape(len(table), -1), dtype=torch.float32))
+
+    def forward(self) -> Tensor:
+        """Return φ of all cells, (K, S²)."""
+        return self.values
+
+
+class Plane(nn.Module):
+    """Few features of the place in one large square, by a network: nearest to what the paper says.
+
+    A linear model on them cannot draw a room; they are here so that anybody can see it.
+    """
+
+    def __init__(self, features: int, cells: int) -> None:
+        super().__init__()
+        self.cells = cells
+        self.network = nn.Sequential(
+            nn.Linear(2, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, features)
+        )
+        axis = torch.linspace(-4, 4, cells)
+        y, x = torch.meshgrid(axis, axis, indexing='ij')
+        self.register_buffer('places', torch.stack([x, y], -1).reshape(-1, 2), persistent=False)
+
+    def forward(self) -> Tensor:
+        """Return φ of all cells, (K, S²)."""
+        values: Tensor = self.network(self.places).T
+        return values
+
+
+class LearnedTiles(nn.Module):
+    """Features, evidence weights and targets, bias and coefficients as parameters."""
+
+    def __init__(self, features: Table | Plane, settings: Settings) -> None:
+        """Start from features and the settings' coefficients."""
+        super().__init__()
+        self._cells = features.cells
         self._settings = settings
-        self.table = nn.Parameter(torch.tensor(table.reshape(len(table), -1), dtype=torch.float32))
+        self.features = features
         self.weights = nn.Parameter(inverse_softplus(WEIGHTS))
         self.targets = nn.Parameter(torch.tensor(TARGETS))
         self.bias = nn.Parameter(torch.tensor(-1.0))
@@ -43,8 +79,9 @@ class LearnedTiles(nn.Module):
         weights = softplus(self.weights)
         curvature = torch.einsum('e,...es->...s', weights, flat)
         slope = torch.einsum('e,...es->...s', weights * self.targets, flat)
-        hessian = (self.table * curvature[..., None, :]) @ self.table.T
-        return hessian, (slope @ self.table.T)[..., None], self._part_means(curvature)
+        table = self.features()
+        hessian = (table * curvature[..., None, :]) @ table.T
+        return hessian, (slope @ table.T)[..., None], self._part_means(curvature)
 
     def _part_means(self, values: Tensor) -> Tensor:
         """Means over the parts of tiles, (..., S²) → (..., P)."""
@@ -53,9 +90,10 @@ class LearnedTiles(nn.Module):
 
     def part_matrices(self) -> Tensor:
         """Σ φ φᵀ over the cells of each part, (P, K, K)."""
-        size, features = self._cells // PARTS, len(self.table)
-        cut = self.table.reshape(features, PARTS, size, PARTS, size)
-        parts = cut.permute(1, 3, 0, 2, 4).reshape(PARTS**2, features, size**2)
+        table = self.features()
+        size, features = self._cells // PARTS, len(table)
+        cut = table.reshape(features, PARTS, size, PARTS, size)
+        parts: Tensor = cut.permute(1, 3, 0, 2, 4).reshape(PARTS**2, features, size**2)
         return parts @ parts.mT
 
     def alone(self, counts: Tensor) -> Tensor:
@@ -81,7 +119,7 @@ class LearnedTiles(nn.Module):
 
     def probabilities(self, theta: Tensor) -> Tensor:
         """p(occupied) on the cells that maps are scored on, (..., K, 1) → (n, cells)."""
-        logits = self.bias + theta[..., 0] @ self.table
+        logits = self.bias + theta[..., 0] @ self.features()
         cells = torch.sigmoid(logits).reshape(-1, 1, self._cells, self._cells)
         return avg_pool2d(cells, POOL).flatten(1)
 
@@ -108,7 +146,7 @@ class LearnedTiles(nn.Module):
             lambda2=coupling,
             lambda3=coupling,
         )
-        table = self.table.double().numpy()
+        table = self.features().double().numpy()
         return (
             TileModel(
                 table.reshape(-1, self._cells, self._cells),

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,9 +21,17 @@ from torch.nn.functional import binary_cross_entropy
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.dataset import Episode, episode, plan_specs, split
-from delama_ros.mapping.learned import POOL, LearnedTiles, principal_tiles, soft_f1
+from delama_ros.mapping.learned import (
+    POOL,
+    LearnedTiles,
+    Plane,
+    Table,
+    principal_tiles,
+    soft_f1,
+)
 from delama_ros.training.loop import Check, Stage
 
+PLANE = 480  # cells along the square of the kind `plane`, 24 m
 CHECKED = (1, 6, 12)  # steps at which validation scores
 
 
@@ -35,6 +43,7 @@ class Config:
     logs: tuple[str, ...] = ()  # recordings to train on too
     validation: str = 'generated:5000-5024'
     seed: int = 0
+    kind: Literal['tiles', 'plane'] = 'tiles'
     features: int = 32
     head_iterations: int = 500
     unrolled_iterations: int = 80
@@ -74,11 +83,15 @@ def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
         turn = rng.uniform(0, math.tau) if rng.random() < config.turned else 0.0
         tasks.append((spec, number, turn, noise))
     with Pool(config.jobs) as pool:
-        return pool.starmap(_episode, tasks, chunksize=4)
+        return pool.starmap(_on_plane if config.kind == 'plane' else _on_tiles, tasks, chunksize=4)
 
 
-def _episode(spec: str, number: int, turn: float, noise: float) -> Episode:
+def _on_tiles(spec: str, number: int, turn: float, noise: float) -> Episode:
     return episode(spec, number, shifted=True, turn=turn, noise=noise)
+
+
+def _on_plane(spec: str, number: int, turn: float, noise: float) -> Episode:
+    return episode(spec, number, noise=noise, cells=PLANE)
 
 
 class MapTraining:
@@ -94,8 +107,13 @@ class MapTraining:
         torch.manual_seed(config.seed)
         self.config = config
         self._training, self._validation = training, validation
-        truth = np.concatenate([e.truth for e in training]).astype(np.float64)
-        self.model = LearnedTiles(principal_tiles(truth, config.features), settings)
+        self.model = LearnedTiles(self._features(), settings)
+
+    def _features(self) -> Table | Plane:
+        if self.config.kind == 'plane':
+            return Plane(self.config.features, PLANE)
+        truth = np.concatenate([e.truth for e in self._training]).astype(np.float64)
+        return Table(principal_tiles(truth, self.config.features))
 
     def stages(self) -> list[Stage]:
         """Return the head stage and the unrolled one."""
@@ -113,8 +131,10 @@ class MapTraining:
         ]
 
     def _groups(self, rate: float) -> list[tuple[list[nn.Parameter], float]]:
-        numbers = [p for name, p in self.model.named_parameters() if name != 'table']
-        return [([self.model.table], rate), (numbers, 8 * rate)]
+        features = list(self.model.features.parameters())
+        known = {id(p) for p in features}
+        numbers = [p for p in self.model.parameters() if id(p) not in known]
+        return [(features, rate), (numbers, 8 * rate)]
 
     def _check(self, *, unrolled: bool) -> Check:
         f1 = self.validate(unrolled=unrolled)

@@ -73,3 +73,14 @@ def test_split_is_fixed_and_about_30_percent() -> None:
     assert 250 < len(test) < 350
     assert not set(training) & set(test)
     assert split(names[:500])[1] == [name for name in names[:500] if name in set(test)]
+
+
+def test_features_of_the_plane_train_and_map_like_any_other() -> None:
+    config = replace(
+        CONFIG, kind='plane', features=4, plans='generated:1-2', validation='generated:7-8',
+        head_iterations=2, unrolled_iterations=1, check_every=1,
+    )
+    data = [episodes(config, plans, noisy=False) for plans in (config.plans, config.validation)]
+    run, loop = train(data, config=config)
+    model = run.checkpoint(loop.best, {}).model
+    assert model.table.shape == (4, 480, 480)
