@@ -28,7 +28,7 @@ def test_loss_partition_and_healing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     print(told)
-    assert told['lost_packets'] > 100
+    assert told['lost_packets'] > 50
     assert told['cut_packets'] > 100
     assert told['failures'] == []
     # Maps only grow: each side on its own, and all together after healing.
