@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     from delama_ros.compare.catalogue import model_folder, task_of
     from delama_ros.compare.registry import ENTRIES
-    from delama_ros.compare.run import cells_of, compare, methods_of
+    from delama_ros.compare.run import cells_of, compare, methods_of, trained
     from delama_ros.compare.study import Cache, Sizes
 
     methods = _known(args, methods_of(args.task), 'dinno')
@@ -108,6 +109,13 @@ def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     model, fingerprint = None, ''
     if 'strong' in args.setups or not set(methods) <= set(ENTRIES):
         model, fingerprint = model_folder(args.task, args.model)
+        there = trained(methods, model)
+        if absent := [name for name in methods if name not in there]:
+            text = f'{model} has no trained network for {", ".join(absent)}'
+            if args.methods:
+                raise UserError(f'{text}: train it or leave it out')
+            print(f'{text}: left out', file=sys.stderr)
+        methods = there
     cells = cells_of(args.task, methods, args.setups, args.seeds, sizes, fingerprint)
     cache = Cache(_writable(Path(args.out) / 'cells'))
     return compare(cells, cache, model=model, jobs=args.jobs), task.metric

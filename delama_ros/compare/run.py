@@ -29,6 +29,16 @@ def methods_of(task: str) -> list[str]:
     return [name for name in METHODS if name not in left_out]
 
 
+def trained(methods: Sequence[str], folder: Path) -> list[str]:
+    """Return those methods whose network every seed of a run has."""
+    seeds = list(folder.glob('seed*'))
+    return [
+        name for name in methods
+        if name not in ROWS
+        or all((seed / f'{ROWS[name].network}.npz').exists() for seed in seeds)
+    ]
+
+
 def cells_of(
     task: str,
     methods: Sequence[str],

@@ -52,6 +52,14 @@ def test_methods_of_every_kind_in_one_table(model, tmp_path, capsys) -> None:
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / 'out' / 'cells').iterdir()} == files
 
 
+def test_a_variant_that_was_not_trained_is_named(model, tmp_path, capsys) -> None:
+    arguments = ['compare', 'regression', *SMALL, '--model', str(model), '--out', str(tmp_path)]
+    assert main([*arguments, '--methods', 'delama_paper', 'wc']) == 2
+    error = capsys.readouterr().err
+    assert 'no trained network for delama_paper' in error
+    assert len(error.splitlines()) == 1
+
+
 def test_plain_methods_need_no_trained_network(tmp_path, capsys) -> None:
     assert main([
         'compare', 'regression', *SMALL, '--methods', 'fedavg', '--setups', 'plain',
