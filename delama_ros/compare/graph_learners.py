@@ -116,14 +116,14 @@ def smooth_graph(theta: Floats, *, alpha: float, beta: float, rounds: int = 1000
 
 # Settings of each learner to choose from on validation tasks.
 GRIDS: dict[str, list[tuple[str, Learner]]] = {
-    'ns': [(f'penalty {p}', partial(neighbourhoods, penalty=p)) for p in (0.01, 0.03, 0.1, 0.3)],
+    'ns': [(f'penalty {p}', partial(neighbourhoods, penalty=p)) for p in (0.03, 0.1, 0.3, 1.0)],
     'glasso': [
-        (f'penalty {p}', partial(graphical_lasso, penalty=p)) for p in (0.01, 0.03, 0.1, 0.3)
+        (f'penalty {p}', partial(graphical_lasso, penalty=p)) for p in (0.1, 0.2, 0.4, 0.8)
     ],
-    'mtrl': [(f'ridge {r}', partial(task_covariance, ridge=r)) for r in (1e-3, 1e-2, 3e-2, 0.1)],
+    'mtrl': [(f'ridge {r}', partial(task_covariance, ridge=r)) for r in (0.03, 0.1, 0.3, 1.0)],
     'gl_logdet': [
         (f'sparsity {s}, variance {v}', partial(log_det, sparsity=s, variance=v))
-        for s in (0.0, 0.1) for v in (1.0, 10.0)
+        for s in (0.0, 0.1) for v in (0.3, 1.0)
     ],
     'l2g_pds': [
         (f'alpha 1, beta {b}', partial(smooth_graph, alpha=1.0, beta=b))
