@@ -17,7 +17,7 @@ import rclpy
 from nav_msgs.msg import Odometry
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.qos import qos_profile_sensor_data
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import LaserScan
 from tf2_msgs.msg import TFMessage
@@ -30,6 +30,8 @@ from delama_ros.nodes.maps import LATCHED, yaw_of
 from delama_ros.swarm.options import REPLAY
 
 PATIENCE = 120.0  # s
+# Deep, so that a stall of this process loses nothing.
+SCANS = QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT)
 NAMES = ['ada', 'bob']
 
 
@@ -73,7 +75,7 @@ def heard(
     got: dict[str, list[Any]] = defaultdict(list)
     for name in NAMES:
         for kind, topic, qos in (
-            (LaserScan, f'/{name}/scan', qos_profile_sensor_data),
+            (LaserScan, f'/{name}/scan', SCANS),
             (Odometry, f'/{name}/odom', 100),
         ):
             node.create_subscription(kind, topic, got[topic].append, qos)
