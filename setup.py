@@ -7,7 +7,9 @@ setup(
     + find_packages('sim', include=['delama_sim', 'delama_sim.*']),
     package_dir={'delama_ros': 'delama_ros', 'delama_sim': 'sim/delama_sim'},
     package_data={
-        'delama_ros': ['checkpoints/*', 'web/static/*', 'web/*/static/*', 'py.typed'],
+        'delama_ros': [
+            'checkpoints/*', 'checkpoints/*/*/*', 'web/static/*', 'web/*/static/*', 'py.typed',
+        ],
         'delama_sim': ['py.typed'],
     },
 )

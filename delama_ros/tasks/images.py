@@ -32,6 +32,7 @@ class Protocol:
     steps: int = 10
     samples: int = 10  # images per agent and step
     questions: int = 50  # per group
+    disjoint: bool = False  # whether groups share no class; else each draws its own
     graph: str = 'full'
 
     def __post_init__(self) -> None:
@@ -65,6 +66,9 @@ class Images:
             'classes', self.outputs, self.outputs <= data.classes,
             f'at most the {data.classes} there are images of',
         )
+        if self.protocol.disjoint:
+            most = data.classes // self.protocol.groups
+            require('classes', self.outputs, self.outputs <= most, f'at most {most} if disjoint')
 
     def draw(self, rng: np.random.Generator, batch: int, split: Split) -> Batch:
         """Draw sequences of images of one split; no image is both learned from and asked about."""
@@ -74,6 +78,8 @@ class Images:
         # Each group has classes of its own, in an order of its own: (B, G, C).
         every = np.tile(np.arange(self.data.classes), (B, G, 1))
         classes = rng.permuted(every, axis=2)[..., :C]
+        if sizes.disjoint:
+            classes = rng.permuted(every[:, 0], axis=1)[:, : G * C].reshape(B, G, C)
         label = rng.integers(0, C, (B, T, N))
         shown = classes[np.arange(B)[:, None, None], group[:, None], label]  # (B, T, N)
         half = rng.integers(0, 2, B)

@@ -19,7 +19,7 @@ from delama_ros.training.processes import shared_mean
 Mode: TypeAlias = Literal['delama', 'wc', 'wm', 'oracle']
 
 LOG_SHARE = 0.5  # of log L_t in the loss: the first steps would decide alone without it
-REACH = 10.0  # a peer's classes count as seen at a weight well above 1 / REACH
+REACH = 5.0  # a peer's classes count as seen at a weight well above 1 / reach, which is learned
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ class Learner(nn.Module):
             self.logits['log_scale'] = nn.Parameter(torch.zeros((), dtype=torch.float64))
             if seen_offset:
                 self.logits['offset'] = nn.Parameter(torch.zeros((), dtype=torch.float64))
+                reach = torch.tensor(REACH, dtype=torch.float64).log()
+                self.logits['log_reach'] = nn.Parameter(reach)
 
     @property
     def backbone(self) -> OnTask:
@@ -88,7 +90,8 @@ class Learner(nn.Module):
         predictions = batch.predictions(features, output.theta[..., 0, :, :])
         if 'log_scale' in self.logits:
             if 'offset' in self.logits:
-                seen = seen_classes(batch.Y, output.W, memory=mode != 'wm', at=at)
+                trust = 1 - torch.exp(-self.logits['log_reach'].exp() * output.W)
+                seen = seen_classes(batch.Y, trust, memory=mode != 'wm', at=at)
                 predictions = predictions + self.logits['offset'] * seen[..., None, :]
             predictions = self.logits['log_scale'].exp() * predictions
         return Answers(output, predictions)
@@ -117,16 +120,17 @@ def mixed(losses: Tensor) -> Tensor:
     return losses.mean() + LOG_SHARE * losses.log().mean()
 
 
-def seen_classes(Y: Tensor, W: Tensor, *, memory: bool, at: Tensor | None = None) -> Tensor:
+def seen_classes(Y: Tensor, trust: Tensor, *, memory: bool, at: Tensor | None = None) -> Tensor:
     """Return in [0, 1] whether each agent's team has seen each class up to each step, (B, T, N, C).
 
-    An agent tells its peers one bit per class; a peer's bit counts as far as it is trusted.
+    An agent tells its peers one bit per class; a bit counts as far as its sender is trusted,
+    trust (B, T, N, N).
     """
-    own = Y.amax(-2).to(W.dtype)  # (B, T, N, C)
+    own = Y.amax(-2).to(trust.dtype)  # (B, T, N, C)
     if memory:
         own = own.cummax(1).values
     if at is not None:
         own = own[:, at]
-    trust = 1 - torch.exp(-REACH * W)  # (B, T, N, N)
-    trust = trust + (1 - trust) * torch.eye(W.shape[-1], dtype=W.dtype)
+    eye = torch.eye(trust.shape[-1], dtype=trust.dtype)
+    trust = trust + (1 - trust) * eye  # (B, T, N, N)
     return 1 - (1 - trust[..., None] * own[..., None, :, :]).prod(-2)

@@ -37,6 +37,18 @@ def test_protocol(digits) -> None:
             assert (names[batch.answers[b, n].argmax(-1)] == labels[batch.asked[b, g]]).all()
 
 
+def test_groups_may_share_classes_or_not(digits) -> None:
+    labels = torch.from_numpy(digits.data.labels)
+    shared = labels[digits.draw(np.random.default_rng(0), 50, 'test').asked]
+    apart = Images('mnist', digits.data, Protocol(disjoint=True))
+    disjoint = labels[apart.draw(np.random.default_rng(0), 50, 'test').asked]
+    common = [
+        [len(set(a.tolist()) & set(b.tolist())) for a, b in asked] for asked in (shared, disjoint)
+    ]
+    assert max(common[0]) > 0
+    assert max(common[1]) == 0
+
+
 def test_no_image_is_in_two_places(digits) -> None:
     seen = {}
     for split in ('train', 'validation', 'test'):
@@ -68,6 +80,7 @@ def test_backbones_look_once_at_each_image(digits) -> None:
         ({'questions': 7}, ['questions is 7', 'multiple of the 5']),
         ({'classes': 11, 'questions': 11}, ['classes is 11', 'at most the 10']),
         ({'samples': 0}, ['samples is 0']),
+        ({'classes': 10, 'disjoint': True}, ['classes is 10', 'at most 5 if disjoint']),
     ],
 )
 def test_impossible_tasks(digits, values, words) -> None:
