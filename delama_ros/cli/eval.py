@@ -62,6 +62,7 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('--all', action='store_true', help='all plans of a folder')
     parser.add_argument('--limit', type=int, help='use at most this many plans')
     parser.add_argument('--checkpoint', help='file (default: the one in the package)')
+    parser.add_argument('--decoder', default='', metavar='FILE', help='completes maps, likewise')
     parser.add_argument('--robots', type=int, default=5, help='default 5')
     parser.add_argument('--steps', type=int, default=12, help='default 12')
     parser.add_argument('--seed', type=int, default=0, help='of the runs (default 0)')
@@ -93,6 +94,7 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from delama_ros.mapping.checkpoint import load
+    from delama_ros.mapping.completion import load as load_decoder
     from delama_ros.mapping.dataset import plan_specs, split
     from delama_ros.mapping.default import packaged
     from delama_ros.mapping.evaluate import evaluate
@@ -115,12 +117,15 @@ def run(args: argparse.Namespace) -> int:
     try:
         specs = plan_specs(args.plans)
         checkpoint = load(args.checkpoint) if args.checkpoint else packaged()
+        if args.decoder:
+            load_decoder(args.decoder)  # better to know now that it is none
     except ValueError as error:
         raise UserError(str(error)) from error
     if not args.all and not args.plans.startswith('generated:'):
         specs = split(specs)[1]
     protocol = Protocol(
-        args.robots, args.steps, args.seed, args.pose_noise, args.links, args.scans, args.turn
+        args.robots, args.steps, args.seed, args.pose_noise, args.links, args.scans, args.turn,
+        args.decoder,
     )
 
     specs = specs[: args.limit]

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,7 @@ class Protocol:
     links: str = 'full'  # or 'line': robot i hears i - 1 and i + 1 only
     scans: int = 1  # per step
     turn: float = 0.0  # degrees by which the building is turned in the map frame
+    decoder: str = ''  # file of the network that completes maps; '': the packaged one
 
     @property
     def frame(self) -> tuple[float, float, float]:
@@ -95,9 +97,11 @@ def links_of(protocol: Protocol) -> npt.NDArray[np.bool_]:
     return hears
 
 
-def drawn(mapper: Mapper, completed: bool) -> OccupancyMap:
+def drawn(mapper: Mapper, protocol: Protocol, completed: bool) -> OccupancyMap:
     """Return a robot's map, or its completed one."""
-    return mapper.completed(completion.packaged()) if completed else mapper.occupancy()
+    if not completed:
+        return mapper.occupancy()
+    return mapper.completed(completion.packaged(Path(protocol.decoder or completion.PACKAGED)))
 
 
 def swarm(
@@ -115,7 +119,7 @@ def swarm(
     rows = Rows(run, protocol)
 
     def take(step: Step, t: int) -> None:
-        maps = [drawn(mapper, completed) for mapper in step.mappers]
+        maps = [drawn(mapper, protocol, completed) for mapper in step.mappers]
         rows.add(maps, float(step.bytes.mean()), step.seconds)
 
     run_swarm(
@@ -151,7 +155,7 @@ def oracle(
         mapper.agent.advance()
         spent = time.process_time() - began
         size = SCAN_BYTES * run.ranges.shape[-1] * protocol.scans
-        rows.add([drawn(mapper, completed)], size, spent)
+        rows.add([drawn(mapper, protocol, completed)], size, spent)
     return rows
 
 
