@@ -17,24 +17,25 @@ from delama_ros.mapping.dataset import CELLS, RESOLUTION, Episode, cut, truth_on
 from delama_ros.mapping.evidence import Keys, Marks, count_evidence, scan_evidence
 from delama_sim.grid import Bools, OccupancyMap
 
-ROBOTS, STEPS = 5, 12
+ROBOTS, STEPS, LEAST_STEPS = 5, 12, 3
 REACH = 12.0  # m up to which beams are used
 
 
 def log_episodes(log: Log) -> list[Episode]:
-    """Cut a log into episodes; what is left at its end is dropped."""
+    """Cut a log into episodes, a short log into a short one; the rest at its end is dropped."""
     kept, truth = thinned(log.readings), log.truth
     every = 1 if truth is not None else 2
-    size = every * ROBOTS * STEPS
+    steps = min(STEPS, len(kept) // (every * ROBOTS))
+    if steps < LEAST_STEPS:
+        return []
+    size = every * ROBOTS * steps
     out = []
     for begin in range(0, len(kept) - size + 1, size):
         learned, held = kept[begin : begin + size : every], kept[begin + 1 : begin + size : 2]
         # consecutive scans go to one robot, so that robots see different parts
-        parts = [(k % STEPS, k // STEPS, *_evidence(r)) for k, r in enumerate(learned)]
-        if truth is not None:
-            out.append(cut(parts, (STEPS, ROBOTS), partial(_true, truth)))
-        else:
-            out.append(cut(parts, (STEPS, ROBOTS), partial(_held_out, held)))
+        parts = [(k % steps, k // steps, *_evidence(r)) for k, r in enumerate(learned)]
+        truth_of = partial(_true, truth) if truth is not None else partial(_held_out, held)
+        out.append(cut(parts, (steps, ROBOTS), truth_of))
     return out
 
 

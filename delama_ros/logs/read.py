@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delama_ros.logs.bag import read_bag
+from delama_ros.logs.bag import read_bag, scan_topics
 from delama_ros.logs.carmen import read_carmen
 from delama_ros.logs.log import Log, LogError
 
 BAGS = ('.bag', '.db3', '.mcap')
 CARMEN = ('.log', '.clf')
+
+
+def read_all(file: str | Path) -> list[Log]:
+    """Read everything in a recording: a log for each topic of scans."""
+    path = Path(file)
+    if path.exists() and (path.is_dir() or path.suffix in BAGS):
+        return [read_bag(path, topic=topic) for topic in scan_topics(path)]
+    return [read_log(path)]
 
 
 def read_log(

@@ -63,9 +63,10 @@ class Config:
 def log_data(config: Config) -> list[Episode]:
     """Read the recordings to train on."""
     from delama_ros.logs.episodes import log_episodes
-    from delama_ros.logs.read import read_log
+    from delama_ros.logs.read import read_all
 
-    found = [item for file in config.logs for item in log_episodes(read_log(file))]
+    logs = [log for file in config.logs for log in read_all(file)]
+    found = [item for log in logs for item in log_episodes(log)]
     if config.logs and not found:
         raise ValueError(f'{", ".join(config.logs)}: too few scans to make an episode of')
     return found

@@ -15,6 +15,8 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from delama_ros.cli.main import main
+from delama_ros.logs.episodes import log_episodes
+from delama_ros.logs.read import read_all
 from delama_ros.resources import resource
 
 
@@ -107,6 +109,14 @@ def test_the_bag_holds_what_was_seen_and_said(finished: tuple[Path, str]) -> Non
         stamps = [stamp for _, stamp, _ in bag.messages()]
         assert stamps == sorted(stamps)
         assert stamps[-1] < 60e9  # simulated time
+
+
+def test_the_bag_can_be_trained_on(finished: tuple[Path, str]) -> None:
+    logs = read_all(finished[0] / 'bag')
+    assert len(logs) == 3  # one per robot
+    items = [item for log in logs for item in log_episodes(log)]
+    assert items
+    assert all(item.known is None and item.truth.any() for item in items)  # by the true map
 
 
 def test_the_bag_can_be_replayed(finished: tuple[Path, str], tmp_path: Path) -> None:
