@@ -61,7 +61,9 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument('--all', action='store_true', help='all plans of a folder')
     parser.add_argument('--limit', type=int, help='use at most this many plans')
-    parser.add_argument('--checkpoint', help='file (default: the one in the package)')
+    parser.add_argument(
+        '--checkpoint', help='file, or mapping (default) or mapping_16 of the package'
+    )
     parser.add_argument('--decoder', default='', metavar='FILE', help='completes maps, likewise')
     parser.add_argument('--robots', type=int, default=5, help='default 5')
     parser.add_argument('--steps', type=int, default=12, help='default 12')
@@ -93,10 +95,9 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
-    from delama_ros.mapping.checkpoint import load
     from delama_ros.mapping.completion import load as load_decoder
     from delama_ros.mapping.dataset import plan_specs, split
-    from delama_ros.mapping.default import packaged
+    from delama_ros.mapping.default import find
     from delama_ros.mapping.evaluate import evaluate
     from delama_ros.mapping.methods import METHODS, SLOW, Protocol
 
@@ -116,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
         )
     try:
         specs = plan_specs(args.plans)
-        checkpoint = load(args.checkpoint) if args.checkpoint else packaged()
+        checkpoint = find(args.checkpoint)
         if args.decoder:
             load_decoder(args.decoder)  # better to know now that it is none
     except ValueError as error:

@@ -81,13 +81,12 @@ def run_mapping(args: argparse.Namespace) -> int:
 def run_decoder(args: argparse.Namespace) -> int:
     """Train the decoder and write it."""
     out = _prepare(args)
-    from delama_ros.mapping.checkpoint import load
     from delama_ros.mapping.decoder_trainer import Config, DecoderTraining
-    from delama_ros.mapping.default import packaged
+    from delama_ros.mapping.default import find
 
     try:
         config = _config(args, Config, ('plans', 'validation', 'seed'))
-        checkpoint = load(args.checkpoint) if args.checkpoint else packaged()
+        checkpoint = find(args.checkpoint)
         run = DecoderTraining(config, checkpoint, *_episodes(config))
         _train(run, config, out, lambda state, made: run.decoder(state, made).save(out))
     except ValueError as error:

@@ -50,6 +50,15 @@ def packaged(path: Path = PACKAGED) -> Checkpoint:
     return load(path)
 
 
+def find(checkpoint: str | Path | None) -> Checkpoint:
+    """Return a checkpoint from a file, or one of the package by its name; None: the default."""
+    if checkpoint is None:
+        return packaged()
+    inside = PACKAGED.parent / f'{Path(checkpoint).name}.npz'
+    is_name = Path(checkpoint).name == str(checkpoint) and inside.exists()
+    return packaged(inside) if is_name else load(checkpoint)
+
+
 def map_distance(checkpoint: Checkpoint) -> Distance:
     """Return the distance between maps that the checkpoint's settings name."""
     if checkpoint.settings.distance != 'overlap':
@@ -78,11 +87,11 @@ def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper
 def default_mapper(
     robot: str, checkpoint: str | Path | None = None, *, keep: float = 1.0
 ) -> Mapper:
-    """Return a mapper for one robot from a checkpoint file, by default the packaged one.
+    """Return a mapper for one robot from a checkpoint, as `find` finds it.
 
     keep: share of the memory that is kept from step to step, for worlds that change.
     """
-    used = packaged() if checkpoint is None else load(checkpoint)
+    used = find(checkpoint)
     if keep == 1:
         return make_mapper(robot, used)
     return make_mapper(robot, used, accumulate='forget', forget=keep)

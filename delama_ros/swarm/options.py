@@ -76,7 +76,9 @@ ROBOT = {
     'steps': Option(0, 'time steps to take; 0: no end'),
     'swarm': Option('/delama', 'namespace of the topics that robots share'),
     'encoding': Option('delta', 'of models on the air: delta or float64'),
-    'checkpoint': Option('', 'file of the learned features; default: the one in the package'),
+    'checkpoint': Option(
+        '', 'learned features: a file, or mapping (default) or mapping_16 of the package'
+    ),
     'keep': Option(
         1.0, 'share of the memory kept from step to step, below 1 if the world changes; the same '
         'for all robots', 0.01, 1.0

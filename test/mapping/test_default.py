@@ -36,6 +36,12 @@ def test_fingerprint_tells_models_apart() -> None:
     assert other.agent.fingerprint != default_mapper('b').agent.fingerprint
 
 
+def test_small_features_are_in_the_package_too() -> None:
+    small = default_mapper('a', 'mapping_16')
+    assert small.model.table.shape == (16, 24, 24)
+    assert small.agent.fingerprint != default_mapper('b').agent.fingerprint
+
+
 def test_a_file_that_is_no_checkpoint_is_named(tmp_path) -> None:
     (tmp_path / 'x.npz').write_text('hello')
     with pytest.raises(ValueError, match=r'x\.npz'):
