@@ -27,7 +27,7 @@ def test_figures():
     figures = run(seed=0)
     # Loose bounds, as machines differ and may be busy; `delama bench sim` shows the figures.
     assert figures['exact rays, million/s'] > 1
-    assert figures['exact rays : numpy march'] > 15
+    assert figures['exact rays : numpy march'] > 5
     assert figures['50 robots x 360 beams x 10 Hz, times real time'] > 1
     assert figures['generated plans/s'] > 20
     assert all(value == pytest.approx(value) for value in figures.values())
