@@ -13,7 +13,11 @@ COMMAND = [sys.executable, '-m', 'delama_ros.cli.main', 'swarm', '--view']
 
 def test_the_page_outlives_the_run(tmp_path: Path, wait: Any) -> None:
     arguments = ['--robots', '2', '--steps', '1', '--out', str(tmp_path / 'run')]
-    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True,
+        # a shell that runs the tests in its background has Ctrl-C switched off for them
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     assert process.stdout is not None
     lines = []
     for line in process.stdout:  # until the run is over
@@ -28,7 +32,7 @@ def test_the_page_outlives_the_run(tmp_path: Path, wait: Any) -> None:
 
     assert '<title>delama view</title>' in wait(page)
     process.send_signal(signal.SIGINT)
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     left = subprocess.run(['pgrep', '-f', str(tmp_path)], capture_output=True, text=True)
     assert left.stdout == ''
 
