@@ -91,7 +91,8 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         write_json(args.json, {
-            'task': args.task, 'metric': metric, 'seeds': args.seeds, 'rows': rows
+            'task': args.task, 'metric': metric, 'seeds': args.seeds,
+            'methods': report.figures(rows, metric),
         })
     return 0
 
@@ -131,14 +132,14 @@ def _mapping(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     methods = _known(args, list(mapping.METHODS))
     specs = plan_specs(args.plans)
     if not args.plans.startswith('generated:'):
-        specs = split(specs)[1]
+        specs = split(specs).test
     specs = specs[: args.limit or (2 if args.quick else None)]
     checkpoint = load(args.model) if args.model else packaged()
     cache = Cache(_writable(Path(args.out) / 'cells'))
     rows = mapping.compare(
         specs, methods, args.seeds, checkpoint, cache, jobs=args.jobs
     )
-    return rows, 'F1'
+    return rows, 'f1'
 
 
 def _known(args: argparse.Namespace, methods: list[str], *more: str) -> list[str]:

@@ -84,7 +84,8 @@ def add_mapping_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         '--methods', nargs='+', metavar='NAME',
-        help='default: all but the slow ones (dsgd, dsgt, dinno, each also as NAME_naive)',
+        help='default: all but the slow ones (dsgd, dsgt, dinno, each also as NAME_naive and '
+        'NAME_completed)',
     )
     parser.add_argument('--jobs', type=int, default=1, help='processes (default 1)')
     parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise UserError(str(error)) from error
     if not args.all and not args.plans.startswith('generated:'):
-        specs = split(specs)[1]
+        specs = split(specs).test
     protocol = Protocol(
         args.robots, args.steps, args.seed, args.pose_noise, args.links, args.scans, args.turn,
         args.decoder,

@@ -24,7 +24,7 @@ def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
         '  delama train mapping\n'
         '  delama train mapping --features 16 --out small.npz\n'
         '  delama train mapping --plans maps/ --validation generated:5000-5024\n'
-        '  delama train mapping --plans none --logs office.bag corridor/\n'
+        '  delama train mapping --plans --logs office.bag corridor/\n'
         '  delama train mapping --config config/train_mapping.yaml --out mapping.npz',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -44,16 +44,20 @@ def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
         'belongs to one mapping model.',
         epilog='examples:\n'
         '  delama train decoder\n'
-        '  delama train decoder --checkpoint mapping.npz --plans maps/ --out decoder.npz',
+        '  delama train decoder --checkpoint mapping.npz --plans maps/ generated:1000-1200',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     decoder.add_argument('--checkpoint', metavar='FILE', help='mapping model (default: packaged)')
     decoder.set_defaults(run=run_decoder)
     for name, parser in (('mapping', mapping), ('decoder', decoder)):
         parser.add_argument('--config', metavar='FILE', help='YAML file with settings of the run')
-        parser.add_argument('--plans', metavar='PLANS', help='folder or generated:A-B to train on')
         parser.add_argument(
-            '--validation', metavar='PLANS', help='folder or generated:A-B to check on'
+            '--plans', metavar='PLANS', nargs='*',
+            help='folders or generated:A-B to train on; of a folder 60 %% are used',
+        )
+        parser.add_argument(
+            '--validation', metavar='PLANS', nargs='+',
+            help='folders or generated:A-B to check on; of a folder another 10 %%',
         )
         parser.add_argument('--seed', type=int, help='of all random choices')
         parser.add_argument(
@@ -124,10 +128,10 @@ def _episodes(config: Any) -> tuple[Any, Any]:
     from delama_ros.mapping.trainer import episodes
 
     began = time.monotonic()
-    training = episodes(config, config.plans, noisy=True)
-    validation = episodes(config, config.validation, noisy=False)
+    training = episodes(config, config.plans, 'training')
+    validation = episodes(config, config.validation, 'validation')
     print(
-        f'{len(training)} plans to train on, {len(validation)} to validate on, '
+        f'{len(training)} runs through plans to train on, {len(validation)} to validate on, '
         f'{time.monotonic() - began:.0f} s'
     )
     return training, validation

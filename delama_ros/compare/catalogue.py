@@ -14,8 +14,9 @@ from delama_ros.resources import resource
 from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
 from delama_ros.tasks.evaluate import Run, packaged
 from delama_ros.tasks.learner import Learner
+from delama_ros.tasks.schedule import Training
 from delama_ros.tasks.task import Task, fixed
-from delama_ros.training.config import read_file
+from delama_ros.training.config import configure_all, read_file
 
 # Share of the largest variance of features that is added to all before decorrelating; the best of
 # 1e-5 to 0.1 on validation sequences of regression.
@@ -24,8 +25,9 @@ WHITE = 0.1
 
 @lru_cache(maxsize=8)
 def task_of(name: str, graph: str = 'full') -> Task:
-    """Return a task with its default sizes; ValueError says where its data was looked for."""
-    return make_task(name, KINDS[name](graph=graph))
+    """Return the task of `delama train`; ValueError says where its data was looked for."""
+    values = {**read_file(resource(f'config/train_{name}.yaml')), 'graph': graph}
+    return make_task(name, configure_all((KINDS[name], Training), values)[0])
 
 
 def fresh_backbone(name: str, seed: int) -> nn.Module:

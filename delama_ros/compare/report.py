@@ -69,6 +69,19 @@ def margin(rows: Rows, steps: Sequence[int], metric: str) -> str:
     return 'DeLAMA and the best other method without a server: ' + '; '.join(parts)
 
 
+def figures(rows: Rows, metric: str) -> dict[str, dict[str, Any]]:
+    """Return name → metric, its error and more, lists over t; NAME_strong is that set-up's."""
+    named = {}
+    for row in rows:
+        name = f'{row["method"]}_strong' if row['setup'] == 'strong' else row['method']
+        named[name] = {metric: row['mean'], f'{metric}_se': row['error']}
+        if 'graph_error' in row:
+            named[name]['gmse'] = row['graph_error']
+        others = ('bytes', 'rounds', 'sequences', 'setting', 'seconds')
+        named[name] |= {key: row[key] for key in others if key in row}
+    return named
+
+
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     rule = ['---'] * len(header)

@@ -102,16 +102,22 @@ def packaged(path: Path = PACKAGED) -> Decoder:
 
 def view(model: TileModel, keys: Keys, theta: Floats, evidence: Floats) -> View:
     """Prepare a map of tiles for the network: θ (n, K, 1), evidence (n, P)."""
-    size = model.cells // PARTS
+    return view_of(keys, model.deviations(theta), evidence, model.bias)
+
+
+def view_of(keys: Keys, deviations: Floats, evidence: Floats, bias: float) -> View:
+    """Prepare any map cut into tiles: deviations of logits from the bias (n, S, S)."""
+    cells = deviations.shape[-1]
+    size = cells // PARTS
     looked = evidence.reshape(-1, PARTS, PARTS).repeat(size, 1).repeat(size, 2)
-    fine = _framed(assemble(keys, model.deviations(theta).astype(np.float32), np.float32(0)))
+    fine = _framed(assemble(keys, deviations.astype(np.float32), np.float32(0)))
     weight = _framed(assemble(keys, looked.astype(np.float32), np.float32(0)))
     rows, columns = fine.shape[0] // POOL, fine.shape[1] // POOL
     quarters = fine.reshape(rows, POOL, columns, POOL).transpose(1, 3, 0, 2)
     blocks = quarters.reshape(POOL**2, rows, columns)
     heavy = weight.reshape(rows, POOL, columns, POOL).mean((1, 3))
     seen = heavy >= LOOKED
-    logits = np.where(seen, model.bias + blocks, model.bias)
+    logits = np.where(seen, bias + blocks, bias)
     occupied = (1.0 / (1.0 + np.exp(-logits))).mean(0).clip(1e-4, 1 - 1e-4)
     joined = np.log(occupied / (1 - occupied)).astype(np.float32)
     channels = np.concatenate([
@@ -121,7 +127,7 @@ def view(model: TileModel, keys: Keys, theta: Floats, evidence: Floats) -> View:
         np.log1p(heavy / FIRM)[None] * 0.2,
     ]).astype(np.float32)
     low = keys.min(0) if len(keys) else np.zeros(2, np.int32)
-    column, row = (int(n) * model.cells // POOL - MARGIN for n in low)
+    column, row = (int(n) * cells // POOL - MARGIN for n in low)
     return View(channels, joined, seen, (column, row))
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,7 @@ from delama_sim.truth import surface_truth
 CELLS = 24  # along a tile's edge
 RESOLUTION = 0.05  # m
 LARGEST = 15.0  # m, longest side of the plans of the protocol
-TEST_SHARE = 0.3
+TEST_SHARE, VALIDATION_SHARE = 0.3, 0.1
 TURN = math.radians(0.6) / 0.05  # rad of heading error per m of position error
 
 Indices = npt.NDArray[np.int64]
@@ -169,10 +170,26 @@ def plan_specs(text: str) -> list[str]:
     return [str(file) for file in find(text) if max(load(file).map.size) <= LARGEST]
 
 
-def split(specs: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return training plans and test plans (about 30 %); a hash of the name decides for each."""
-    test = {s for s in specs if _draw(Path(s).stem) < TEST_SHARE}
-    return [s for s in specs if s not in test], [s for s in specs if s in test]
+class Split(NamedTuple):
+    """What plans of a folder are for."""
+
+    training: list[str]
+    validation: list[str]
+    test: list[str]
+
+
+def split(specs: Sequence[str]) -> Split:
+    """Set aside about 30 % of plans for tests, 10 % to validate on; a hash of the name decides."""
+    parts = Split([], [], [])
+    for spec in specs:
+        share = _draw(Path(spec).stem)
+        if share < TEST_SHARE:
+            parts.test.append(spec)
+        elif share < TEST_SHARE + VALIDATION_SHARE:
+            parts.validation.append(spec)
+        else:
+            parts.training.append(spec)
+    return parts
 
 
 def _draw(name: str) -> float:

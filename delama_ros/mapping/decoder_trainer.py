@@ -34,8 +34,8 @@ OUTSIDE = -1.0  # in the truth: no tile there, so nobody knows
 class Config:
     """All that decides a training run; config/train_decoder.yaml has the values of the package."""
 
-    plans: str = 'generated:1000-1300'
-    validation: str = 'generated:5000-5024'
+    plans: tuple[str, ...] = ('generated:1000-1300',)  # folders, or generated:A-B
+    validation: tuple[str, ...] = ('generated:5000-5024',)
     seed: int = 0
     kind: Literal['tiles'] = 'tiles'
     maps: int = 4  # partial maps per plan
@@ -134,7 +134,7 @@ class LearnedDecoder(nn.Module):
     def forward(self, channels: Tensor, logits: Tensor) -> Tensor:
         """Return logits (batch, rows, columns)."""
         added: Tensor = unet.run(Torch(), dict(self.weights.items()), channels)[:, 0]
-        return logits + added
+        return logits + added.float()
 
 
 class DecoderTraining:
@@ -175,7 +175,9 @@ class DecoderTraining:
     def _loss(self, rng: np.random.Generator) -> Tensor:
         windows = [self._window(rng) for _ in range(self._config.batch)]
         channels, logits, truth = (torch.stack(part) for part in zip(*windows, strict=True))
-        out = self.model(channels, logits)
+        # Convolutions in 16 bit: twice as fast, and the weights are stored so anyway.
+        with torch.autocast('cpu', torch.bfloat16):
+            out = self.model(channels.contiguous(memory_format=torch.channels_last), logits)
         known = truth != OUTSIDE
         entropy = binary_cross_entropy_with_logits(out[known], truth[known])
         f1 = soft_f1(torch.sigmoid(out[known]), truth[known], self._config.sharpness)

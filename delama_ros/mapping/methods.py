@@ -97,11 +97,14 @@ def links_of(protocol: Protocol) -> npt.NDArray[np.bool_]:
     return hears
 
 
+def decoder_of(protocol: Protocol) -> completion.Decoder:
+    """Return the network that completes maps."""
+    return completion.packaged(Path(protocol.decoder or completion.PACKAGED))
+
+
 def drawn(mapper: Mapper, protocol: Protocol, completed: bool) -> OccupancyMap:
     """Return a robot's map, or its completed one."""
-    if not completed:
-        return mapper.occupancy()
-    return mapper.completed(completion.packaged(Path(protocol.decoder or completion.PACKAGED)))
+    return mapper.completed(decoder_of(protocol)) if completed else mapper.occupancy()
 
 
 def swarm(
@@ -176,13 +179,24 @@ def log_odds(
     return rows
 
 
-def ceiling(run: MappingRun, poses: Floats, protocol: Protocol, checkpoint: Checkpoint) -> Rows:
-    """Score a perfect map of all surfaces that anybody has seen."""
-    rows, seen = Rows(run, protocol), Seen(run.truth)
+def ceiling(
+    run: MappingRun,
+    poses: Floats,
+    protocol: Protocol,
+    checkpoint: Checkpoint,
+    *,
+    alone: bool = False,
+) -> Rows:
+    """Score perfect maps of all surfaces that anybody has seen, or each robot by itself."""
+    rows, everybody = Rows(run, protocol), range(protocol.robots)
+    teams = [(Seen(run.truth), [i]) for i in everybody] if alone else [
+        (Seen(run.truth), list(everybody))
+    ]
     for t in range(protocol.steps):
         for k in protocol.scans_of(t):
-            seen.add(run, k)
-        rows.add_scores([seen.ceiling()], 0.0, 0.0)
+            for seen, team in teams:
+                seen.add(run, k, team)
+        rows.add_scores([seen.ceiling() for seen, _ in teams], 0.0, 0.0)
     return rows
 
 
@@ -194,16 +208,24 @@ def implicit(
     *,
     name: str,
     replay: bool = True,
+    completed: bool = False,
 ) -> Rows:
     """Score networks as maps, learned by decentralised optimisation; replay: of all own scans."""
-    from delama_ros.compare.implicit_map import TUNED, learn  # needs torch
+    from delama_ros.compare.completed_map import CompletedMaps  # needs torch
+    from delama_ros.compare.implicit_map import TUNED, learn
 
-    if protocol.scans != 1:
-        raise ValueError(f'{protocol.scans} scans per step, expected 1 for {name}')
+    if protocol.scans != 1 or protocol.turn:
+        raise ValueError(
+            f'{protocol.scans} scans per step, building turned by {protocol.turn:g} degrees, '
+            f'expected 1 and 0 for {name}'
+        )
     rows = Rows(run, protocol)
-    hears = links_of(protocol)
+    drawing = None
+    if completed:
+        drawing = CompletedMaps(run, poses, checkpoint.model, decoder_of(protocol))
     for maps, size, seconds in learn(
-        run, poses, hears, TUNED[name], replay=replay, seed=protocol.seed
+        run, poses, links_of(protocol), TUNED[name], replay=replay, seed=protocol.seed,
+        drawing=drawing,
     ):
         rows.add(maps, size, seconds)
     return rows
@@ -217,6 +239,9 @@ SLOW: dict[str, Method] = {
     'dsgd_naive': partial(implicit, name='dsgd', replay=False),
     'dsgt_naive': partial(implicit, name='dsgt', replay=False),
     'dinno_naive': partial(implicit, name='dinno', replay=False),
+    'dsgd_completed': partial(implicit, name='dsgd', completed=True),
+    'dsgt_completed': partial(implicit, name='dsgt', completed=True),
+    'dinno_completed': partial(implicit, name='dinno', completed=True),
 }
 
 METHODS: dict[str, Method] = {
@@ -227,6 +252,7 @@ METHODS: dict[str, Method] = {
     'logodds': partial(log_odds, merged=False),
     'logodds_merged': partial(log_odds, merged=True),
     'ceiling': ceiling,
+    'ceiling_alone': partial(ceiling, alone=True),
     'delama_completed': partial(swarm, completed=True),
     'wc_completed': partial(swarm, alone=True, completed=True),
     'oracle_completed': partial(oracle, completed=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,16 +56,16 @@ class LogOdds:
 
 @dataclass
 class Seen:
-    """Surfaces that anybody has hit and cells that any beam has crossed, on the truth's cells."""
+    """Surfaces that a team of robots has hit, on the truth's cells."""
 
     truth: SurfaceTruth
 
     def __post_init__(self) -> None:
         self._hit: Bools = np.zeros(self.truth.occupied.shape, np.bool_)
 
-    def add(self, run: MappingRun, step: int) -> None:
-        """Take in all robots' scans of a step, from where they really were."""
-        for robot in range(run.poses.shape[1]):
+    def add(self, run: MappingRun, step: int, robots: Iterable[int] | None = None) -> None:
+        """Take in robots' scans of a step (default: all), from where they really were."""
+        for robot in range(run.poses.shape[1]) if robots is None else robots:
             ranges = run.ranges[step, robot].astype(np.float64)
             x, y, yaw = run.poses[step, robot]
             ended = np.isfinite(ranges) & (ranges < run.range_max)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import Pool
@@ -39,9 +40,9 @@ CHECKED = (1, 6, 12)  # steps at which validation scores
 class Config:
     """All that decides a training run; config/train_mapping.yaml has the values of the package."""
 
-    plans: str = 'generated:1000-1200'  # or none
+    plans: tuple[str, ...] = ('generated:1000-1200',)  # folders, or generated:A-B
     logs: tuple[str, ...] = ()  # recordings to train on too
-    validation: str = 'generated:5000-5024'
+    validation: tuple[str, ...] = ('generated:5000-5024',)
     seed: int = 0
     kind: Literal['tiles', 'plane'] = 'tiles'
     features: int = 32
@@ -72,19 +73,32 @@ def log_data(config: Config) -> list[Episode]:
     return found
 
 
-def episodes(config: Config, plans: str, *, noisy: bool) -> list[Episode]:
-    """Draw or read the plans and let robots scan them, in several processes."""
+def episodes(
+    config: Config, plans: Sequence[str], role: Literal['training', 'validation']
+) -> list[Episode]:
+    """Draw or read the plans and let robots scan each of them, in several processes.
+
+    A folder gives the part of it that is for this role; a source that is named again is scanned
+    again from other places. Only in training are poses noisy.
+    """
     rng = np.random.default_rng([config.seed, 0xE91])
     tasks: list[tuple[str, int, float, float]] = []
-    specs = [] if plans == 'none' else plan_specs(plans)
-    if not plans.startswith('generated:'):
-        specs = split(specs)[0]  # the rest of a folder is for tests
+    specs = [spec for source in plans for spec in _specs(source, role)]
+    noisy = config.noisy if role == 'training' else 0.0
     for number, spec in enumerate(specs):
-        noise = rng.uniform(0, config.noise) if noisy and rng.random() < config.noisy else 0.0
+        noise = rng.uniform(0, config.noise) if rng.random() < noisy else 0.0
         turn = rng.uniform(0, math.tau) if rng.random() < config.turned else 0.0
         tasks.append((spec, number, turn, noise))
     with Pool(config.jobs) as pool:
         return pool.starmap(_on_plane if config.kind == 'plane' else _on_tiles, tasks, chunksize=4)
+
+
+def _specs(source: str, role: Literal['training', 'validation']) -> list[str]:
+    specs = plan_specs(source)
+    if source.startswith('generated:'):
+        return specs
+    parts = split(specs)  # the rest of a folder is for tests
+    return parts.training if role == 'training' else parts.validation
 
 
 def _on_tiles(spec: str, number: int, turn: float, noise: float) -> Episode:

@@ -40,8 +40,8 @@ def test_methods_of_every_kind_in_one_table(model, tmp_path, capsys) -> None:
     for label in ('Ditto', 'plain', 'strong', 'L2G-PDS', 'DeLAMA-WC', 'DeLAMA (ours)', '16.3'):
         assert label in first
     figures = json.loads((tmp_path / 'a.json').read_text())
-    assert [row['setup'] for row in figures['rows']] == ['plain', 'strong', *['delama'] * 3]
-    assert all(len(row['mean']) == 10 for row in figures['rows'])
+    assert list(figures['methods']) == ['ditto', 'ditto_strong', 'l2g_pds', 'wc', 'delama']
+    assert all(len(own['mse']) == len(own['mse_se']) == 10 for own in figures['methods'].values())
     assert {'regression.md', 'regression.csv', 'regression.png'} <= {
         path.name for path in (tmp_path / 'out').iterdir()
     }

@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from delama_ros.compare.completed_map import CompletedMaps
 from delama_ros.compare.decentralised import DSGD, DSGT, DiNNO, DiNNOEffort
 from delama_ros.compare.implicit_map import TUNED, Points, Tuning, learn
 from delama_ros.compare.method import Effort
+from delama_ros.mapping import completion
 from delama_ros.mapping.default import packaged
 from delama_ros.mapping.methods import SLOW, Protocol
 from delama_ros.mapping.score import score
+from delama_sim.grid import OccupancyMap
 from delama_sim.plans import load
 from delama_sim.protocol import mapping_run, prepare
 
@@ -73,7 +76,23 @@ def test_evaluation_knows_the_methods(run, monkeypatch) -> None:
     tuning = Tuning(lambda p, s: DSGD(p, Effort(rounds=2, rate=0.1), s), batch=20)
     monkeypatch.setitem(TUNED, 'dsgd', tuning)
     assert {partial_.keywords['name'] for partial_ in SLOW.values()} == set(TUNED)
-    for name in ('dsgd', 'dsgd_naive'):
+    for name in ('dsgd', 'dsgd_naive', 'dsgd_completed'):
         assert isinstance(SLOW[name], partial)
         rows = SLOW[name](run, run.poses, Protocol(robots=2, steps=2), packaged())
         assert np.array(rows.values).shape == (2, 6)
+
+
+def test_completed_maps_keep_walls_and_own_free_space(run) -> None:
+    """With a network that knows the truth, completion leaves it nearly as it is."""
+    def truth(theta: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        grid = OccupancyMap(
+            run.truth.occupied.astype(np.int8), run.truth.resolution, run.truth.origin
+        )
+        walls = torch.from_numpy(grid.value_at(x.numpy()) == 1)
+        return (8.0 * walls - 4.0)[..., None]
+
+    drawing = CompletedMaps(run, run.poses, packaged().model, completion.packaged())
+    for step in range(2):
+        maps = drawing(truth, torch.zeros(2, 1), step)
+    scores = [score(own, run.truth) for own in maps]
+    assert min(own.f1 for own in scores) > 0.9

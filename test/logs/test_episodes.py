@@ -49,12 +49,12 @@ def test_otherwise_scans_that_nobody_learns_from_do() -> None:
 def test_a_model_is_trained_on_a_recording(data_dir) -> None:
     file = str(data_dir / 'ros_bags' / 'pioneer' / 'trace0.bag')
     config = Config(
-        plans='none', logs=(file,), validation='generated:7-8', features=8, head_iterations=6,
+        plans=(), logs=(file,), validation=('generated:7-8',), features=8, head_iterations=6,
         unrolled_iterations=1, batch=1, check_every=3, jobs=1, turned=0.0,
     )
-    training = episodes(config, config.plans, noisy=True) + log_data(config)
+    training = episodes(config, config.plans, 'training') + log_data(config)
     assert training
-    run = MapTraining(config, SETTINGS, training, episodes(config, config.validation, noisy=False))
+    run = MapTraining(config, SETTINGS, training, episodes(config, config.validation, 'validation'))
     before = run.validate(unrolled=False)
     Loop(run.model, run.stages(), seed=0, identity=asdict(config), say=lambda text: None).run()
     assert np.mean(run.validate(unrolled=False)) > np.mean(before)

@@ -91,10 +91,10 @@ def test_files_are_kept_and_broken_ones_named(tmp_path) -> None:
 
 def test_it_starts_from_the_linear_map_and_learns() -> None:
     config = Config(
-        plans='generated:1-3', validation='generated:7-8', maps=2, iterations=12, batch=2,
+        plans=('generated:1-3',), validation=('generated:7-8',), maps=2, iterations=12, batch=2,
         window=48, check_every=12, noisy=0.0, turned=0.0, jobs=1,
     )
-    data = [episodes(config, plans, noisy=False) for plans in (config.plans, config.validation)]
+    data = [episodes(config, plans, 'validation') for plans in (config.plans, config.validation)]
     run = DecoderTraining(config, packaged(), *data)
     assert isinstance(run.model, LearnedDecoder)
     losses = [run.stages()[0].loss(np.random.default_rng(k)).item() for k in range(6)]

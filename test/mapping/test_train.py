@@ -12,14 +12,14 @@ from delama_ros.training.config import configure
 from delama_ros.training.loop import Loop
 
 CONFIG = Config(
-    plans='generated:1-4', validation='generated:7-8', features=8, head_iterations=6,
+    plans=('generated:1-4',), validation=('generated:7-8',), features=8, head_iterations=6,
     unrolled_iterations=2, batch=1, check_every=3, jobs=1,
 )
 
 
 @pytest.fixture(scope='module')
 def data():
-    return [episodes(CONFIG, plans, noisy=False) for plans in (CONFIG.plans, CONFIG.validation)]
+    return [episodes(CONFIG, plans, 'validation') for plans in (CONFIG.plans, CONFIG.validation)]
 
 
 def train(data, state=None, keep=None, config: Config = CONFIG) -> tuple[MapTraining, Loop]:
@@ -67,21 +67,22 @@ def test_wrong_settings_are_named() -> None:
         plan_specs('generated:9-3')
 
 
-def test_split_is_fixed_and_about_30_percent() -> None:
+def test_split_is_fixed_and_sets_plans_aside() -> None:
     names = [f'plans/{number}.yaml' for number in range(1000)]
-    training, test = split(names)
+    training, validation, test = split(names)
     assert 250 < len(test) < 350
-    assert not set(training) & set(test)
-    assert split(names[:500])[1] == [name for name in names[:500] if name in set(test)]
+    assert 60 < len(validation) < 140
+    assert sorted([*training, *validation, *test]) == sorted(names)
+    assert split(names[:500]).test == [name for name in names[:500] if name in set(test)]
 
 
 def test_features_of_the_plane_train_like_any_other(monkeypatch) -> None:
     monkeypatch.setattr('delama_ros.mapping.trainer.PLANE', 96)  # a smaller square is quicker
     config = replace(
-        CONFIG, kind='plane', features=4, plans='generated:1-2', validation='generated:7-8',
+        CONFIG, kind='plane', features=4, plans=('generated:1-2',), validation=('generated:7-8',),
         head_iterations=2, unrolled_iterations=1, check_every=1,
     )
-    data = [episodes(config, plans, noisy=False) for plans in (config.plans, config.validation)]
+    data = [episodes(config, plans, 'validation') for plans in (config.plans, config.validation)]
     run, loop = train(data, config=config)
     model = run.checkpoint(loop.best, {}).model
     assert model.table.shape == (4, 96, 96)
