@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.backend import factor, solve
-from delama_ros.core.blocks import Blocks, Floats, Model, Shape, decode, union
+from delama_ros.core.blocks import Blocks, Floats, Model, Shape, decode, places, union
 from delama_ros.core.memory import fading
 from delama_ros.core.refinement import Own
 from delama_ros.core.relation import Relation
@@ -44,7 +44,7 @@ class Fusion:
         self.partners: frozenset[str] = frozenset()
         self._shape = shape
         self._settings = settings
-        self._matrices = matrices.reshape(len(matrices), -1)
+        self._matrices = matrices
         self._told: dict[str, Model] = {}  # last local model of each robot that is trusted
         self._passed_on: dict[str, Model] = {}  # last refined model of each neighbour
 
@@ -96,30 +96,34 @@ class Fusion:
         gone = [self._told[robot] for robot in sorted(self._told) if robot not in told]
         extra = gone + [self._passed_on[robot] for robot in sorted(self._passed_on)]
         codes = union(own.codes, *(model.codes for model in [*told.values(), *extra]))
-        B, right = (Blocks(own.codes, v).on(codes).copy() for v in (own.memory.A, own.memory.b))
-        evidence = Blocks(own.codes, own.evidence).on(codes).copy()
+        right = Blocks(own.codes, own.memory.b).on(codes).copy()
+        evidence = Blocks(own.codes, own.evidence).on(codes)
+        others = np.zeros_like(evidence)  # what counts beside the own
         for robot, model in told.items():
             trust = settings.lambda2 * self._weights[robot]
-            at = np.searchsorted(codes, model.codes)
-            self._add(B, right, evidence, at, trust * model.evidence.values, model.theta.values)
-            right[at] += 2 * settings.lambda1_local * trust * model.theta.values
+            at = places(codes, model.codes)
+            weight = trust * model.evidence.values
+            others[at] += weight
+            prior = 2 * settings.lambda1_local * trust
+            right[at] += self._pull(weight, model.theta.values) + prior * model.theta.values
         for model in extra:
-            at = np.searchsorted(codes, model.codes)
-            more = np.maximum(model.evidence.values - evidence[at], 0.0)
-            some = more.any(1)
-            self._add(B, right, evidence, at[some], more[some], model.theta.values[some])
+            at = places(codes, model.codes)
+            more = np.maximum(model.evidence.values - evidence[at] - others[at], 0.0)
+            others[at] += more
+            right[at] += self._pull(more, model.theta.values)
+        # M is linear in the evidence: all that others have seen makes one matrix per tile.
+        size, parts = self._shape.features, self._shape.parts
+        B = (others @ self._matrices.reshape(parts, -1)).reshape(-1, size, size)
+        B[places(codes, own.codes)] += own.memory.A
         theta = solve(factor(B, 2 * settings.lambda1_coupled), right)
-        self.theta, self.evidence = Blocks(codes, theta), Blocks(codes, evidence)
+        self.theta, self.evidence = Blocks(codes, theta), Blocks(codes, evidence + others)
 
-    def _add(
-        self, B: Floats, right: Floats, total: Floats, at: npt.NDArray[np.int64],
-        evidence: Floats, theta: Floats,
-    ) -> None:
-        size = self._shape.features
-        metric = (evidence @ self._matrices).reshape(-1, size, size)
-        B[at] += metric
-        right[at] += metric @ theta
-        total[at] += evidence
+    def _pull(self, evidence: Floats, theta: Floats) -> Floats:
+        """Return M θ (n, K, 1) for evidence (n, P) and θ (n, K, 1), without making M."""
+        size, parts = self._shape.features, self._shape.parts
+        each = (theta[..., 0] @ self._matrices.reshape(-1, size).T).reshape(-1, parts, size)
+        pulled: Floats = (evidence[:, None, :] @ each).mT
+        return pulled
 
     def _faded(self, model: Model) -> Model:
         """Return what is left of a model that was told in an earlier step."""
