@@ -50,6 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('--quick', action='store_true', help='a few minutes, rough figures')
     parser.add_argument('--rounds', type=int, help='of communication per step')
     parser.add_argument('--sequences', type=int, help='tested per seed')
+    parser.add_argument('--validation', type=int, help='sequences that settings are chosen on')
     parser.add_argument('--model', metavar='FOLDER', help='trained networks (default: packaged)')
     parser.add_argument('--plans', default='generated:9000-9010', help='for mapping (%(default)s)')
     parser.add_argument('--limit', type=int, help='use at most this many plans')
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     for name in ('torch', 'sklearn', 'tqdm', 'matplotlib'):
         if importlib.util.find_spec(name) is None:
             raise UserError(f'comparing needs {name}: pip install "delama_ros[compare]"')
-    for name in ('jobs', 'rounds', 'sequences', 'limit'):
+    for name in ('jobs', 'rounds', 'sequences', 'validation', 'limit'):
         value = getattr(args, name)
         if value is not None and value < 1:
             raise UserError(f'--{name} is {value}, expected at least 1')
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
 
     steps = [t for t in STEPS[args.task] if t <= len(rows[0]['mean'])]
     print_table(*report.table(rows, args.task, steps))
-    if line := report.margin(rows, steps, metric):
+    for line in report.margins(rows, steps, metric):
         print(line)
     folder = Path(args.out)
     report.write(folder, rows, args.task, steps, metric)
@@ -105,7 +106,9 @@ def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
 
     methods = _known(args, methods_of(args.task), 'dinno')
     rounds, local, sequences, validation = (QUICK if args.quick else FULL)[args.task]
-    sizes = Sizes(args.rounds or rounds, local, args.sequences or sequences, validation)
+    sizes = Sizes(
+        args.rounds or rounds, local, args.sequences or sequences, args.validation or validation
+    )
     task = task_of(args.task)
     model, fingerprint = None, ''
     if 'strong' in args.setups or not set(methods) <= set(ENTRIES):

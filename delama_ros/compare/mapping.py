@@ -14,15 +14,20 @@ from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.evaluate import on_plan, summary
 from delama_ros.mapping.methods import Protocol
 
-METHODS = (
-    'dsgd_naive', 'dsgt_naive', 'dinno_naive', 'dsgd', 'dsgt', 'dinno', 'logodds_merged', 'wc',
-    'oracle', 'delama',
-)
-LABELS = {
-    'dsgd_naive': 'DSGD', 'dsgt_naive': 'DSGT', 'dinno_naive': 'DiNNO', 'dsgd': 'DSGD',
-    'dsgt': 'DSGT', 'dinno': 'DiNNO', 'logodds_merged': 'log-odds grid, all raw scans',
-    'wc': 'DeLAMA-WC', 'oracle': 'centralised', 'delama': 'DeLAMA (ours)',
+GRADIENT = {'dsgd': 'DSGD', 'dsgt': 'DSGT', 'dinno': 'DiNNO'}
+OTHERS = {
+    'logodds_merged': 'log-odds grid, all raw scans', 'wc': 'DeLAMA-WC', 'oracle': 'centralised',
+    'delama': 'DeLAMA (ours)',
 }
+COMPLETED = '_completed'  # ends the names of methods whose maps the decoder completes
+LABELS = {
+    **{f'{name}_naive': label for name, label in GRADIENT.items()}, **GRADIENT, **OTHERS,
+    **{
+        name + COMPLETED: label for name, label in (GRADIENT | OTHERS).items()
+        if name != 'logodds_merged'
+    },
+}
+METHODS = tuple(LABELS)
 
 
 def work(cell: Cell, checkpoint: Checkpoint) -> Figures:
@@ -60,12 +65,18 @@ def compare(
     rows = []
     for name, group in cells.items():
         figures = summary([results[cell]['values'] for cell in group])
-        gradient = name.removesuffix('_naive') in ('dsgd', 'dsgt', 'dinno')
+        gradient = name.removesuffix('_naive').removesuffix(COMPLETED) in GRADIENT
         rows.append({
-            'method': name, 'label': LABELS.get(name, name),
-            'setup': ('scan' if name.endswith('_naive') else 'replay') if gradient else 'delama',
+            'method': name, 'label': LABELS[name], 'setup': _setup(name, gradient),
             'mean': figures['f1'], 'error': figures['f1_se'],
             'bytes': sum(figures['bytes']) / len(figures['bytes']),
             'rounds': 50 if gradient else 0, 'sequences': len(group),
         })
     return rows
+
+
+def _setup(name: str, gradient: bool) -> str:
+    if name.endswith('_naive'):
+        return 'last scan'
+    kind = 'replay' if gradient else 'delama'
+    return f'{kind}, completed' if name.endswith(COMPLETED) else kind

@@ -18,9 +18,12 @@ from delama_ros.compare.printed import GRAPH_ERRORS, PRINTED
 
 Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
 
-# Methods without a server, variants of DeLAMA left out.
+# Methods without a server, variants of DeLAMA left out; by the row of DeLAMA they stand against.
 DECENTRALISED = {
-    'dsgd', 'dsgt', 'dfedavgm', 'dinno', 'ns', 'dsgd_naive', 'dsgt_naive', 'dinno_naive',
+    'delama': {
+        'dsgd', 'dsgt', 'dfedavgm', 'dinno', 'ns', 'dsgd_naive', 'dsgt_naive', 'dinno_naive',
+    },
+    'delama_completed': {'dsgd_completed', 'dsgt_completed', 'dinno_completed'},
 }
 
 
@@ -52,21 +55,26 @@ def _figure(value: float, error: float | None = None) -> str:
     return text if error is None else f'{text} ± {error:.{digits}f}'
 
 
-def margin(rows: Rows, steps: Sequence[int], metric: str) -> str:
-    """Say how DeLAMA stands against the best other method without a server, or nothing."""
-    own = [row for row in rows if row['method'] == 'delama']
-    others = [row for row in rows if row['method'] in DECENTRALISED]
-    if not own or not others:
-        return ''
+def margins(rows: Rows, steps: Sequence[int], metric: str) -> list[str]:
+    """Say how DeLAMA stands against the best other method without a server, where there is one."""
     best = min if metric == 'mse' else max
-    parts = []
-    for t in steps:
-        other = best(others, key=lambda row: row['mean'][t - 1])
-        parts.append(
-            f't={t} {_figure(own[0]["mean"][t - 1])} against {_figure(other["mean"][t - 1])} '
-            f'({other["label"]}, {other["setup"]})'
+    lines = []
+    for own in rows:
+        others = [r for r in rows if r['method'] in DECENTRALISED.get(own['method'], ())]
+        if not others:
+            continue
+        parts = []
+        for t in steps:
+            other = best(others, key=lambda row: row['mean'][t - 1])
+            parts.append(
+                f't={t} {_figure(own["mean"][t - 1])} against {_figure(other["mean"][t - 1])} '
+                f'({other["label"]}, {other["setup"]})'
+            )
+        lines.append(
+            f'{own["label"]}, {own["setup"]}, and the best other method without a server: '
+            + '; '.join(parts)
         )
-    return 'DeLAMA and the best other method without a server: ' + '; '.join(parts)
+    return lines
 
 
 def figures(rows: Rows, metric: str) -> dict[str, dict[str, Any]]:

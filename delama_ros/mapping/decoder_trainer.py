@@ -27,7 +27,6 @@ from delama_ros.mapping.trainer import CHECKED
 from delama_ros.training.loop import Check, Stage
 
 TIMES = (1, 1, 2, 3, 4, 6, 8, 10, 12)
-OUTSIDE = -1.0  # in the truth: no tile there, so nobody knows
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Config:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What the network sees, and the truth: 1, 0, or OUTSIDE."""
+    """What the network sees, and the truth, 1 or 0."""
 
     channels: Tensor  # (CHANNELS, rows, columns)
     logits: Tensor  # (rows, columns)
@@ -77,9 +76,11 @@ def sample(item: Episode, checkpoint: Checkpoint, steps: int, team: np.ndarray[A
     seen = view(model, item.keys, everything, weights)
     n, size = len(item.keys), item.truth.shape[1] // POOL
     covered = item.truth.reshape(n, size, POOL, size, POOL).mean((2, 4)) >= 0.5
-    known = assemble(item.keys, covered.astype(np.float32), np.float32(OUTSIDE))
-    truth = np.full(seen.logits.shape, OUTSIDE, np.float32)
-    truth[MARGIN : MARGIN + known.shape[0], MARGIN : MARGIN + known.shape[1]] = known
+    # where nobody ever came near there is hardly a wall to be seen: a network that is not told so
+    # learns to draw some around every building
+    walls = assemble(item.keys, covered.astype(np.float32), np.float32(0))
+    truth = np.zeros(seen.logits.shape, np.float32)
+    truth[MARGIN : MARGIN + walls.shape[0], MARGIN : MARGIN + walls.shape[1]] = walls
     return Sample(*map(torch.from_numpy, (seen.channels, seen.logits, truth)))
 
 
@@ -178,9 +179,8 @@ class DecoderTraining:
         # Convolutions in 16 bit: twice as fast, and the weights are stored so anyway.
         with torch.autocast('cpu', torch.bfloat16):
             out = self.model(channels.contiguous(memory_format=torch.channels_last), logits)
-        known = truth != OUTSIDE
-        entropy = binary_cross_entropy_with_logits(out[known], truth[known])
-        f1 = soft_f1(torch.sigmoid(out[known]), truth[known], self._config.sharpness)
+        entropy = binary_cross_entropy_with_logits(out, truth)
+        f1 = soft_f1(torch.sigmoid(out), truth, self._config.sharpness)
         return 1 - f1 + self._config.cross_entropy * entropy
 
     def _window(self, rng: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
@@ -206,7 +206,7 @@ class DecoderTraining:
         order = torch.rot90(quarters, quarter, (0, 1))
         order = order.flip(-1) if mirrored else order
         channels = torch.cat([channels[order.flatten()], channels[POOL**2 :]])
-        return channels, cut(item.logits, float(item.logits.min())), cut(item.truth, OUTSIDE)
+        return channels, cut(item.logits, float(item.logits.min())), cut(item.truth, 0.0)
 
     def _check(self) -> Check:
         f1 = [self._f1(row) for row in self._validation]

@@ -28,9 +28,9 @@ def test_the_table_shows_both_figures_and_what_they_cost() -> None:
 
 
 def test_the_margin_is_over_methods_without_a_server() -> None:
-    assert report.margin(ROWS, [1], 'mse') == ''  # Ditto has one
+    assert report.margins(ROWS, [1], 'mse') == []  # Ditto has one
     dsgd = {**ROWS[0], 'method': 'dsgd', 'label': 'DSGD'}
-    text = report.margin([*ROWS, dsgd, {**dsgd, 'mean': [9.0, 9.0]}], [1, 2], 'mse')
+    (text,) = report.margins([*ROWS, dsgd, {**dsgd, 'mean': [9.0, 9.0]}], [1, 2], 'mse')
     assert 't=1 2.00 against 9.00 (DSGD, plain)' in text
     assert 't=2 0.0500 against 0.500 (DSGD, plain)' in text
 
