@@ -23,6 +23,7 @@ def test_every_method_has_all_figures_at_every_step(figures) -> None:
 def test_working_together_helps_and_nobody_beats_the_ceiling(figures) -> None:
     f1 = {name: values['f1'][-1] for name, values in figures['methods'].items()}
     assert f1['wc'] + 5 < f1['delama'] < f1['ceiling']
+    assert f1['wc'] < f1['ceiling_alone'] < f1['ceiling']
     assert f1['logodds_merged'] < f1['oracle'] < f1['ceiling']
     assert abs(f1['delama'] - f1['oracle']) < 3
 
