@@ -74,6 +74,7 @@ def run_mapping(args: argparse.Namespace) -> int:
 
     try:
         config = _config(args, Config, ('plans', 'validation', 'kind', 'features', 'seed', 'logs'))
+        _can_go_on(config, out)
         training, validation = _episodes(config)
         run = MapTraining(config, SETTINGS, training + log_data(config), validation)
         _train(run, config, out, lambda state, made: run.checkpoint(state, made).save(out))
@@ -91,6 +92,7 @@ def run_decoder(args: argparse.Namespace) -> int:
     try:
         config = _config(args, Config, ('plans', 'validation', 'seed'))
         checkpoint = find(args.checkpoint)
+        _can_go_on(config, out)
         run = DecoderTraining(config, checkpoint, *_episodes(config))
         _train(run, config, out, lambda state, made: run.decoder(state, made).save(out))
     except ValueError as error:
@@ -121,6 +123,15 @@ def _config(args: argparse.Namespace, kind: Any, given: tuple[str, ...]) -> Any:
     values = read_file(args.config) if args.config else {}
     values |= {name: getattr(args, name) for name in given if getattr(args, name) is not None}
     return configure(kind, values)
+
+
+def _can_go_on(config: Any, out: Path) -> None:
+    """ValueError if a stopped run is in the way: better to know before plans are scanned."""
+    from delama_ros.training.loop import read_state
+
+    state = out.with_suffix('.state')
+    if state.exists():
+        read_state(state, asdict(config))
 
 
 def _episodes(config: Any) -> tuple[Any, Any]:

@@ -191,17 +191,23 @@ class Loop:
             write_whole(self._state, lambda file: torch.save(state, file))
 
     def _restore(self, path: Path) -> None:
-        try:
-            state = torch.load(path, weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise ValueError(f'{path} is damaged, remove it to start anew: {error}') from None
-        if state['identity'] != self._identity:
-            raise ValueError(f'{path} was saved by another configuration, remove it to start anew')
+        state = read_state(path, self._identity)
         self.model.load_state_dict(state['model'])
         self.best = state['best']
         self.progress = Progress(**state['progress'])
         self._resumed = state['optimiser']
         self._say(f'going on at {self._stages[self.progress.stage].name} {self.progress.iteration}')
+
+
+def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the state of a stopped run; ValueError if it is damaged or another run's."""
+    try:
+        state: dict[str, Any] = torch.load(path, weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ValueError(f'{path} is damaged, remove it to start anew: {error}') from None
+    if state['identity'] != json.loads(json.dumps(dict(identity))):
+        raise ValueError(f'{path} was saved by another configuration, remove it to start anew')
+    return state
 
 
 def copy_state(model: nn.Module) -> State:

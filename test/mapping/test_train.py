@@ -4,7 +4,9 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
+import torch
 
+from delama_ros.cli.main import main
 from delama_ros.mapping.dataset import plan_specs, split
 from delama_ros.mapping.default import SETTINGS
 from delama_ros.mapping.trainer import Config, MapTraining, episodes
@@ -86,3 +88,11 @@ def test_features_of_the_plane_train_like_any_other(monkeypatch) -> None:
     run, loop = train(data, config=config)
     model = run.checkpoint(loop.best, {}).model
     assert model.table.shape == (4, 96, 96)
+
+
+def test_a_run_that_is_in_the_way_is_named_before_plans_are_scanned(tmp_path, capsys) -> None:
+    torch.save({'identity': {'seed': 1}}, tmp_path / 'decoder.state')
+    arguments = ['train', 'decoder', '--plans', 'generated:0-100000', '--out']
+    assert main([*arguments, str(tmp_path / 'decoder.npz')]) == 2
+    error = capsys.readouterr().err
+    assert 'decoder.state was saved by another configuration' in error
