@@ -100,14 +100,14 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.mapping.dataset import plan_specs, split
     from delama_ros.mapping.default import find
     from delama_ros.mapping.evaluate import evaluate
-    from delama_ros.mapping.methods import METHODS, SLOW, Protocol
+    from delama_ros.mapping.methods import DEFAULT, NAMES, needs_torch
+    from delama_ros.mapping.rows import Protocol
 
-    methods = args.methods or list(METHODS)
+    methods = list(dict.fromkeys(args.methods or DEFAULT))
     for name in methods:
-        if name not in METHODS | SLOW:
-            known = ', '.join(METHODS | SLOW)
-            raise UserError(f'method {name!r} is not known, expected some of {known}')
-        if name in SLOW and importlib.util.find_spec('torch') is None:
+        if name not in NAMES:
+            raise UserError(f'method {name!r} is not known, expected some of {", ".join(NAMES)}')
+        if needs_torch(name) and importlib.util.find_spec('torch') is None:
             raise UserError(f'method {name!r} needs torch: pip install "delama_ros[train]"')
     if args.limit is not None and args.limit < (2 if args.two_buildings else 1):
         raise UserError(f'--limit is {args.limit}, expected at least one plan, or a pair')

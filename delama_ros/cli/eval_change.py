@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.mapping.change import evaluate_change
     from delama_ros.mapping.dataset import plan_specs
     from delama_ros.mapping.default import packaged
-    from delama_ros.mapping.methods import Protocol
+    from delama_ros.mapping.rows import Protocol
 
     for keep in args.keep:
         if not 0 < keep <= 1:

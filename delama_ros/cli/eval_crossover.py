@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.mapping.dataset import plan_specs
     from delama_ros.mapping.default import packaged
     from delama_ros.mapping.evaluate import evaluate
-    from delama_ros.mapping.methods import Protocol
+    from delama_ros.mapping.rows import Protocol
 
     if min(args.scans) < 1:
         raise UserError(f'--scans holds {min(args.scans)}, expected 1 or more')

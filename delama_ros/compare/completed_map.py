@@ -10,10 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from torch import Tensor
 
-from delama_ros.compare.implicit_map import logits_at
-from delama_ros.compare.problem import Networks
+from delama_ros.compare.implicit_map import Learned
 from delama_ros.mapping.completion import Decoder, view_of
 from delama_ros.mapping.dataset import scan_of
 from delama_ros.mapping.evidence import Keys, count_evidence, scan_evidence
@@ -44,13 +42,13 @@ class CompletedMaps:
         parts = model.part_table.shape[0]
         self._evidence = np.zeros((poses.shape[1], len(self._keys), parts))
 
-    def __call__(self, networks: Networks, theta: Tensor, step: int) -> list[OccupancyMap]:
+    def __call__(self, step: Learned) -> list[OccupancyMap]:
         """Return every robot's map after a step; steps come in order."""
         S = self._model.cells
-        logits = logits_at(networks, theta, self._places).numpy().reshape(len(theta), -1, S, S)
+        logits = step.logits_at(self._places).numpy().reshape(len(step.theta), -1, S, S)
         maps = []
         for robot, own in enumerate(logits):
-            self._look(step, robot)
+            self._look(step.number, robot)
             walls = part_means((own > 0).astype(np.float64)) > 0
             evidence = np.maximum(self._evidence[robot], FIRM * walls)
             seen = view_of(self._keys, own - self._model.bias, evidence, self._model.bias)

@@ -10,7 +10,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -146,8 +145,21 @@ TUNED = {
 }
 
 
-# Gives every robot's map from the networks, their parameters and the number of the step.
-Drawing = Callable[[Networks, Tensor, int], list[OccupancyMap]]
+@dataclass(frozen=True)
+class Learned:
+    """What robots have learned after a step."""
+
+    number: int  # of the step, from 0
+    networks: Networks
+    theta: Tensor  # (N, P)
+    bytes: int  # sent by a robot in the step
+    seconds: float  # per robot
+
+    @torch.no_grad()
+    def logits_at(self, places: Floats) -> Tensor:
+        """Return each robot's logits (N, n) at places (n, 2) in metres."""
+        inputs = torch.tensor(places, dtype=torch.float32)
+        return self.networks(self.theta, inputs.expand(len(self.theta), *inputs.shape))[..., 0]
 
 
 def learn(
@@ -158,40 +170,27 @@ def learn(
     *,
     replay: bool,
     seed: int,
-    drawing: Drawing | None = None,
-) -> Iterator[tuple[list[OccupancyMap], int, float]]:
-    """Run all steps; after each give every robot's map, bytes it sent and seconds per robot."""
+) -> Iterator[Learned]:
+    """Run all steps, one after the other."""
     torch.set_num_threads(1)
     robots = poses.shape[1]
     problem = Problem(Networks(ImplicitMap(seed, tuning.scale)), binary_cross_entropy)
     method = tuning.make(problem, (robots,))
     points = Points(robots, run.truth, tuning, replay=replay, seed=seed)
     links = torch.from_numpy(hears)
-    if drawing is None:
-        drawing = partial(draw_maps, truth=run.truth)
     for step in range(len(poses)):
         began = time.process_time()
         points.add(run, poses, step)
         theta = method.step(points.draw, links)
         seconds = (time.process_time() - began) / robots
-        yield drawing(problem.networks, theta, step), method.bytes_per_step, seconds
+        yield Learned(step, problem.networks, theta, method.bytes_per_step, seconds)
 
 
-def draw_maps(
-    networks: Networks, theta: Tensor, step: int, *, truth: SurfaceTruth
-) -> list[OccupancyMap]:
+def draw_maps(step: Learned, *, truth: SurfaceTruth) -> list[OccupancyMap]:
     """Draw every robot's network on the truth's cells."""
     rows, columns = truth.occupied.shape
     frame = OccupancyMap(np.zeros((rows, columns), np.int8), truth.resolution, truth.origin)
     row, column = np.indices((rows, columns))
-    centres = frame.centre_of(row.ravel(), column.ravel())
-    percent = 100 * logits_at(networks, theta, centres).sigmoid()
+    percent = 100 * step.logits_at(frame.centre_of(row.ravel(), column.ravel())).sigmoid()
     cells = percent.round().to(torch.int8).numpy().reshape(-1, rows, columns)
     return [frame.with_cells(own) for own in cells]
-
-
-@torch.no_grad()
-def logits_at(networks: Networks, theta: Tensor, places: Floats) -> Tensor:
-    """Return each robot's logits (N, n) at places (n, 2) in metres."""
-    inputs = torch.tensor(places, dtype=torch.float32)
-    return networks(theta, inputs.expand(len(theta), *inputs.shape))[..., 0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -11,15 +12,16 @@ from tqdm import tqdm
 
 from delama_ros.compare.study import Cache, Cell, Figures, Sizes, compute_all
 from delama_ros.mapping.checkpoint import Checkpoint
+from delama_ros.mapping.completion import PACKAGED
 from delama_ros.mapping.evaluate import on_plan, summary
-from delama_ros.mapping.methods import Protocol
+from delama_ros.mapping.methods import COMPLETED
+from delama_ros.mapping.rows import Protocol
 
 GRADIENT = {'dsgd': 'DSGD', 'dsgt': 'DSGT', 'dinno': 'DiNNO'}
 OTHERS = {
     'logodds_merged': 'log-odds grid, all raw scans', 'wc': 'DeLAMA-WC', 'oracle': 'centralised',
     'delama': 'DeLAMA (ours)',
 }
-COMPLETED = '_completed'  # ends the names of methods whose maps the decoder completes
 LABELS = {
     **{f'{name}_naive': label for name, label in GRADIENT.items()}, **GRADIENT, **OTHERS,
     **{
@@ -31,12 +33,12 @@ METHODS = tuple(LABELS)
 
 
 def work(cell: Cell, checkpoint: Checkpoint) -> Figures:
-    """Map one plan by one method; the plan is the cell's set-up."""
+    """Map one plan, the cell's set-up, by one method with the heads that are asked for."""
     rows = on_plan(
         cell.setup, protocol=Protocol(seed=cell.seed), checkpoint=checkpoint,
-        methods=[cell.method],
+        methods=cell.method.split('+'),
     )
-    return {'values': rows[cell.method].values}
+    return {name: own.values for name, own in rows.items()}
 
 
 def compare(
@@ -49,23 +51,30 @@ def compare(
     jobs: int,
 ) -> list[dict[str, Any]]:
     """Return a row per method, over all plans and seeds."""
+    used = f'{checkpoint.fingerprint:016x} {zlib.crc32(PACKAGED.read_bytes()):08x}'
+    together: dict[str, str] = {}  # names of maps that come from the same learning, by method
+    for name in methods:
+        base = name.removesuffix(COMPLETED)
+        together[base] = '+'.join([*together.get(base, '').split('+'), name]).strip('+')
     cells = {
-        name: [
-            Cell('test', 'mapping', name, plan, seed, Sizes(), f'{checkpoint.fingerprint:016x}')
+        base: [
+            Cell('test', 'mapping', names, plan, seed, Sizes(), used)
             for plan in plans for seed in seeds
         ]
-        for name in methods
+        for base, names in together.items()
     }
-    bar = tqdm(total=len(methods) * len(plans) * len(seeds), unit='cell', disable=None)
+    bar = tqdm(total=len(together) * len(plans) * len(seeds), unit='cell', disable=None)
     with closing(bar):
         results = compute_all(
             [cell for group in cells.values() for cell in group],
             partial(work, checkpoint=checkpoint), cache, jobs=jobs, done=lambda c: bar.update(),
         )
     rows = []
-    for name, group in cells.items():
-        figures = summary([results[cell]['values'] for cell in group])
-        gradient = name.removesuffix('_naive').removesuffix(COMPLETED) in GRADIENT
+    for name in methods:
+        base = name.removesuffix(COMPLETED)
+        group = cells[base]
+        figures = summary([results[cell][name] for cell in group])
+        gradient = base.removesuffix('_naive') in GRADIENT
         rows.append({
             'method': name, 'label': LABELS[name], 'setup': _setup(name, gradient),
             'mean': figures['f1'], 'error': figures['f1_se'],

@@ -11,7 +11,7 @@ import numpy as np
 
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.evaluate import each
-from delama_ros.mapping.methods import Protocol
+from delama_ros.mapping.rows import Protocol
 from delama_ros.mapping.runner import Step, run_swarm
 from delama_ros.mapping.score import compare, on_truth
 from delama_sim.errors import PlanError

@@ -38,7 +38,7 @@ class Config:
     seed: int = 0
     kind: Literal['tiles'] = 'tiles'
     maps: int = 4  # partial maps per plan
-    iterations: int = 1200
+    iterations: int = 4000
     batch: int = 4  # windows per iteration
     window: int = 112  # cells of 0.1 m along an edge
     rate: float = 1.5e-3
@@ -47,7 +47,7 @@ class Config:
     noisy: float = 0.5  # share of plans with pose errors
     noise: float = 0.06  # m, their largest standard deviation
     turned: float = 0.2  # share of plans that lie at some angle in the frame
-    check_every: int = 100
+    check_every: int = 250
     patience: int = 12
     jobs: int = 2
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.dataset import in_frame, noisy_poses
-from delama_ros.mapping.methods import FIGURES, METHODS, SLOW, Protocol, Rows
+from delama_ros.mapping.methods import run_methods
 from delama_ros.mapping.references import ZONES
+from delama_ros.mapping.rows import FIGURES, Protocol, Rows
 from delama_sim.plans import load
 from delama_sim.protocol import SPACING, mapping_run, prepare
 
@@ -33,8 +34,7 @@ def on_plan(
         spacing=SPACING / protocol.scans,
     )
     poses = in_frame(noisy_poses(run, protocol.noise, protocol.seed), protocol.frame)
-    every = METHODS | SLOW
-    return {name: every[name](run, poses, protocol, checkpoint) for name in methods}
+    return run_methods(run, poses, protocol, checkpoint, methods)
 
 
 def evaluate(

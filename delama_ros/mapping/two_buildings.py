@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from delama_ros.mapping.checkpoint import Checkpoint
 from delama_ros.mapping.evaluate import each, summary
-from delama_ros.mapping.methods import Protocol, Rows
+from delama_ros.mapping.rows import Protocol, Rows
 from delama_ros.mapping.runner import Step, run_swarm
 from delama_ros.mapping.score import score
 from delama_sim.plans import load

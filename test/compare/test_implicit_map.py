@@ -1,18 +1,17 @@
 """Implicit maps by decentralised optimisation: what they are told, and that they learn it."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 import torch
 
 from delama_ros.compare.completed_map import CompletedMaps
 from delama_ros.compare.decentralised import DSGD, DSGT, DiNNO, DiNNOEffort
-from delama_ros.compare.implicit_map import TUNED, Points, Tuning, learn
+from delama_ros.compare.implicit_map import TUNED, Learned, Points, Tuning, draw_maps, learn
 from delama_ros.compare.method import Effort
 from delama_ros.mapping import completion
 from delama_ros.mapping.default import packaged
-from delama_ros.mapping.methods import SLOW, Protocol
+from delama_ros.mapping.methods import SLOW, run_methods
+from delama_ros.mapping.rows import Protocol
 from delama_ros.mapping.score import score
 from delama_sim.grid import OccupancyMap
 from delama_sim.plans import load
@@ -61,25 +60,26 @@ METHODS = {
 @pytest.mark.parametrize('name', METHODS)
 def test_two_robots_learn_one_map(run, name) -> None:
     tuning = Tuning(METHODS[name], batch=300)
-    *_, (maps, size, _) = learn(
-        run, run.poses, np.ones((2, 2), bool), tuning, replay=True, seed=0
-    )
+    *_, last = learn(run, run.poses, np.ones((2, 2), bool), tuning, replay=True, seed=0)
+    maps = draw_maps(last, truth=run.truth)
     first, second = (score(own, run.truth).f1 for own in maps)
     chance = run.truth.occupied.mean()  # F1 of calling everything a wall is below twice that
     assert min(first, second) > 2 * chance
     claims = [own.cells >= 50 for own in maps]
     assert (claims[0] != claims[1]).mean() < 0.2
-    assert size == 4 * (30 if name == 'dinno' else 60) * 20673 * (2 if name == 'dsgt' else 1)
+    assert last.bytes == 4 * (30 if name == 'dinno' else 60) * 20673 * (2 if name == 'dsgt' else 1)
 
 
 def test_evaluation_knows_the_methods(run, monkeypatch) -> None:
     tuning = Tuning(lambda p, s: DSGD(p, Effort(rounds=2, rate=0.1), s), batch=20)
     monkeypatch.setitem(TUNED, 'dsgd', tuning)
     assert {partial_.keywords['name'] for partial_ in SLOW.values()} == set(TUNED)
-    for name in ('dsgd', 'dsgd_naive', 'dsgd_completed'):
-        assert isinstance(SLOW[name], partial)
-        rows = SLOW[name](run, run.poses, Protocol(robots=2, steps=2), packaged())
-        assert np.array(rows.values).shape == (2, 6)
+    names = ['dsgd_completed', 'dsgd_naive', 'dsgd']
+    rows = run_methods(run, run.poses, Protocol(robots=2, steps=2), packaged(), names)
+    assert list(rows) == names
+    f1 = {name: np.array(own.values)[:, 0] for name, own in rows.items()}
+    assert {own.shape for own in f1.values()} == {(2,)}
+    assert (f1['dsgd'] != f1['dsgd_completed']).any()
 
 
 def test_completed_maps_keep_walls_and_own_free_space(run) -> None:
@@ -93,6 +93,6 @@ def test_completed_maps_keep_walls_and_own_free_space(run) -> None:
 
     drawing = CompletedMaps(run, run.poses, packaged().model, completion.packaged())
     for step in range(2):
-        maps = drawing(truth, torch.zeros(2, 1), step)
+        maps = drawing(Learned(step, truth, torch.zeros(2, 1), 0, 0.0))
     scores = [score(own, run.truth) for own in maps]
     assert min(own.f1 for own in scores) > 0.9

@@ -5,13 +5,14 @@ import pytest
 
 from delama_ros.mapping.default import packaged
 from delama_ros.mapping.evaluate import evaluate
-from delama_ros.mapping.methods import METHODS, Protocol
+from delama_ros.mapping.methods import DEFAULT
+from delama_ros.mapping.rows import Protocol
 from delama_ros.mapping.two_buildings import evaluate_pairs
 
 
 @pytest.fixture(scope='module')
 def figures():
-    return evaluate(['generated:9000'], Protocol(robots=3, steps=4), packaged(), list(METHODS))
+    return evaluate(['generated:9000'], Protocol(robots=3, steps=4), packaged(), DEFAULT)
 
 
 def test_every_method_has_all_figures_at_every_step(figures) -> None:
