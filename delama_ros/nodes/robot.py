@@ -234,8 +234,7 @@ class Robot(LifecycleNode):
         self.get_logger().warning(text, throttle_duration_sec=5.0)
 
     def _on_failure(self, error: BaseException) -> None:
-        if self.context.ok():  # otherwise it could not publish because ROS is shutting down
-            self.get_logger().fatal(f'the worker failed: {error!r}')
+        self.get_logger().fatal(f'the worker failed: {error!r}')
 
 
 def warm_up(mapper: Mapper) -> None:

@@ -32,9 +32,12 @@ def run_swarm(
     record: Record,
     *,
     bag: bool = False,
+    go_on: Callable[[], None] = lambda: None,
     beside: Mapping[str, tuple[str, dict[str, Any]]] | None = None,
 ) -> None:
     """Run all steps, filling in `record`; on_step is called when all robots have done a step.
+
+    go_on is called several times a second, and ends the run by raising something.
 
     With `bag`, everything that is said is recorded as a rosbag2 in the folder. Nodes `beside` the
     swarm, by name as module and parameters, are started after the first step.
@@ -71,7 +74,7 @@ def run_swarm(
             node = Observer(record, from_one=not swarm.source, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
-            _watch(swarm, executor, processes, on_step, record, beside or {})
+            _watch(swarm, executor, processes, on_step, record, go_on, beside or {})
             node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
@@ -86,6 +89,7 @@ def _watch(
     processes: Processes,
     on_step: Callable[[Record, int], None],
     record: Record,
+    go_on: Callable[[], None],
     beside: Mapping[str, tuple[str, dict[str, Any]]],
 ) -> None:
     shown = 0
@@ -93,6 +97,7 @@ def _watch(
     limit = time.monotonic() + START_LIMIT + patience
     while shown < swarm.steps or not swarm.steps:
         executor.spin_once(timeout_sec=0.1)
+        go_on()
         while shown < min(record.done(), swarm.steps or record.done()):
             shown += 1
             on_step(record, shown)

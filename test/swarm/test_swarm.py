@@ -28,8 +28,6 @@ def start(folder: Path, *arguments: str) -> 'subprocess.Popen[str]':
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # a shell that runs the tests in its background has Ctrl-C switched off for them
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
