@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ def run(program: str, make: Callable[[], Node], close: Callable[[Node], None]) -
     except (ValueError, ParameterException) as error:
         print(f'{program}: error: {error}', file=sys.stderr)
         ending.finish(2, rclpy.try_shutdown)
+    gc.freeze()  # or Python would look through all that was loaded, again and again, in mid-step
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     ending.started(lambda: executor.create_task(lambda: None))  # so that spin_once returns

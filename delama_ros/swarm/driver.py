@@ -33,6 +33,7 @@ class Report:
     complete: int  # rounds in which all answered
     incomplete: int  # rounds closed by the deadline
     seconds: float  # of wall time from its beginning to its end
+    exchanging: float  # of these, s from the first word said to the last one heard
     computing: float  # of these, s of this thread's processor time
 
 
@@ -80,7 +81,7 @@ class Driver:
         self._neighbours: set[str] = set()
         self._present: set[str] = set()  # robots with our model that have ever been heard
         self._silent: set[str] = set()  # let a deadline pass, and not heard since
-        self._began = self._computed = 0.0
+        self._began = self._spoke = self._heard = self._computed = 0.0
         self._rounds = (0, 0)
         self._wakes_at: float | None = None
 
@@ -189,8 +190,10 @@ class Driver:
         self._began, self._computed = self._wall(), time.thread_time()
         self._wakes_at = self._began + self._deadline
         self._port.meet(frozenset(self._neighbours))
-        for message in self.mapper.begin(due, self._neighbours):
-            self._send(self._port.pack(message))
+        first = [self._port.pack(message) for message in self.mapper.begin(due, self._neighbours)]
+        self._spoke = self._wall()
+        for wire in first:
+            self._send(wire)
         self._go_on()
 
     def _in_reach(self, time: float) -> set[str]:
@@ -205,6 +208,7 @@ class Driver:
 
     def _advance(self) -> None:
         agent = self.mapper.agent
+        self._heard = self._wall()
         messages = agent.advance()
         self._silent |= agent.late
         self._wakes_at = self._wall() + self._deadline
@@ -225,6 +229,7 @@ class Driver:
                 complete=agent.complete_rounds - complete,
                 incomplete=agent.incomplete_rounds - incomplete,
                 seconds=self._wall() - self._began,
+                exchanging=self._heard - self._spoke,
                 computing=time.thread_time() - self._computed,
             )
         )

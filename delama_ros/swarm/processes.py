@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -108,12 +108,10 @@ class Processes:
                 return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
         return None
 
-    def memory(self, apart_from: Container[str] = ()) -> int:
+    def memory(self) -> int:
         """Return bytes that all processes take, what they share counted once; 0 if unknown."""
         total = 0
-        for name, process in self._running.items():
-            if name in apart_from:
-                continue
+        for process in self._running.values():
             try:
                 lines = Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
             except OSError:  # it has just ended, or this is no Linux

@@ -27,6 +27,7 @@ class Rounds(NamedTuple):
     complete: int  # rounds in which all answered
     incomplete: int  # rounds closed by the deadline
     seconds: float  # of wall time
+    exchanging: float  # s of these from the first word said to the last one heard
     computing: float  # s of its own processor time
 
 
