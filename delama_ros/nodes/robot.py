@@ -35,8 +35,8 @@ from delama_sim.grid import Pose
 # s of wall time between looks at the ROS clock; a timer of that clock would stop with it, and
 # when it is set back.
 TICK = 0.1
-# s of wall time after a step's end until its map is drawn and new scans are learned from, so that of
-# several robots on one computer the first to end a step leave the processor to those still in it.
+# s of wall time after a step's end until its map is drawn and new scans are learned. Of several
+# robots on one computer the first to end a step leave the processor to those still in it.
 REST = 0.05
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE

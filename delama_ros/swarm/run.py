@@ -39,8 +39,8 @@ def run_swarm(
 
     go_on is called several times a second, and ends the run by raising something.
 
-    With `bag`, everything that is said is recorded as a rosbag2 in the folder. `robot` is the module
-    of a robot's node, and parameters beyond the described ones.
+    With `bag`, everything that is said is recorded as a rosbag2 in the folder. `robot` is a robot's
+    node, as its module, and parameters beyond the described ones.
 
     A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own, but
     not if real robots give the scans.
