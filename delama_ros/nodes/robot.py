@@ -174,6 +174,11 @@ class Robot(LifecycleNode):
             except OSError as error:
                 self.get_logger().error(f'memory was not kept: {error}')
 
+    def destroy_node(self) -> None:
+        """Take leave of the others at once, and of the machine's shared memory."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()  # rclpy leaves it, and it holds the node
+
     # What services do
 
     def on_worker(self, task: Callable[..., Any], *arguments: Any) -> Any:
