@@ -101,7 +101,6 @@ def _watch(
         while shown < min(record.done(), swarm.steps or record.done()):
             shown += 1
             on_step(record, shown)
-            record.memory = max(record.memory, processes.memory())
             limit = time.monotonic() + patience
         failure = processes.failed()
         if failure:
@@ -111,3 +110,4 @@ def _watch(
             raise RunError(
                 f'step {shown + 1} did not end; robots that have done it: {have or "none"}'
             )
+    record.memory = processes.memory()  # at the end, when maps are largest

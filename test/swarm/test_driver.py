@@ -169,6 +169,25 @@ def test_who_comes_back_is_a_neighbour_again() -> None:
     assert team.reports['b'][-1].step == 5
 
 
+def test_a_newcomer_makes_nobody_wait() -> None:
+    team = Team('a', 'b', 'c', knows_links=False)
+    team.dead.add('c')
+    for number in (1, 2, 3):
+        team.step(number)
+    team.dead.clear()
+    for stamp in (5.5, 6.01):  # it begins step 3 when all has been said there
+        team.drivers['c'].add_scan(stamp, SCAN, (0.0, 0.0, 0.0))
+    team.deliver()
+    team.step(4)  # the others expect it, but it has not heard them yet
+    assert [(r.step, r.incomplete) for r in team.reports['a'][1:]] == [(2, 0), (3, 0), (4, 0)]
+    assert sorted(team.reports['a'][-1].weights) == ['b', 'c']
+    assert team.reports['c'][-1].weights == {}
+    team.step(5)
+    for name, reports in team.reports.items():
+        assert reports[-1].step == 5
+        assert set(reports[-1].weights) == {'a', 'b', 'c'} - {name}
+
+
 def test_without_scans_the_clock_begins_steps() -> None:
     team = Team('a')
     driver = team.drivers['a']
