@@ -53,11 +53,11 @@ class Ending:
             leave(code)
 
     def _listen(self, heard: int) -> None:
-        while True:
-            os.read(heard, 1)
-            with self._lock:
-                self.asked = True
-                self._ask()
+        while os.read(heard, 1)[0] not in SIGNALS:
+            continue
+        with self._lock:  # once: it is on its way then
+            self.asked = True
+            self._ask()
 
 
 def leave(code: int) -> NoReturn:

@@ -28,9 +28,11 @@ def run(program: str, make: Callable[[], Node], close: Callable[[Node], None]) -
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     ending.started(lambda: executor.create_task(lambda: None))  # so that spin_once returns
-    while not ending.asked:
-        executor.spin_once()
-    close(node)
+    try:
+        while not ending.asked:
+            executor.spin_once()
+    finally:
+        close(node)
 
     def farewell() -> None:
         node.destroy_node()
