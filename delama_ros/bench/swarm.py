@@ -1,9 +1,13 @@
 """Cost of a swarm over DDS: a step against its round trips, start, whole run, memory.
 
 In a round everybody says something and waits until all others have been heard. That is compared
-with round trips without any computing, measured beside the robots in the same run: between two
-processes, while robots are in their steps, and between as many processes as there are robots, all
-at once, between steps. The difference is that on one machine five robots share its cores.
+with round trips without any computing of the same processes in the same run, between their steps:
+of two robots, and of all at once (each answers when it has heard all others).
+
+The rounds are counted in every robot from its first word of a step to the last one it hears: this
+holds sending, waiting for whoever begins later, decoding, and all computing between the rounds. A
+whole step holds also what is learned from the robot's own data before its first word and the
+refined model after the last. In neither are taking scans in and drawing the map.
 """
 
 from __future__ import annotations
@@ -29,32 +33,14 @@ def run(*, seed: int = 0, swarm: Swarm | None = None) -> dict[str, float]:
     began = time.monotonic()
     shown: list[float] = []
     with tempfile.TemporaryDirectory(prefix='delama_bench_') as folder:
-        groups = {'pair': ['pair1', 'pair2'], 'all': [f'all{i}' for i in range(len(swarm.robots))]}
-        beside = {
-            member: (
-                'delama_ros.nodes.ping',
-                {
-                    'group': group,
-                    'member': member,
-                    'in_steps': name == 'pair',
-                    'robots': list(swarm.robots),
-                    'path': f'{folder}/{member}.json',
-                },
-            )
-            for name, group in groups.items()
-            for member in group
-        }
         run_swarm(
             swarm,
             Path(folder),
             lambda _, step: shown.append(time.monotonic() - began),
             record,
-            beside=beside,
+            robot=('delama_ros.nodes.ping', {'ping_folder': folder}),
         )
-        trips = {
-            name: [json.loads(Path(f'{folder}/{member}.json').read_text()) for member in group]
-            for name, group in groups.items()
-        }
+        trips = [json.loads(Path(f'{folder}/{n}.json').read_text()) for n in swarm.robots]
     return figures(record, trips) | {
         'first_map_s': shown[0],
         'whole_run_s': time.monotonic() - began,
@@ -62,25 +48,27 @@ def run(*, seed: int = 0, swarm: Swarm | None = None) -> dict[str, float]:
     }
 
 
-def figures(record: Record, trips: dict[str, list[dict[str, list[float]]]]) -> dict[str, float]:
+def figures(record: Record, trips: list[dict[str, list[float]]]) -> dict[str, float]:
     """Return what steps took, against rounds times round trip; medians over robots and steps."""
     # The first step begins before all have found each other.
     steps = [row for step, rows in record.rounds.items() if step > 1 for row in rows.values()]
     rounds = float(np.median([row.complete + row.incomplete for row in steps]))
-    seconds = np.array([row.seconds for row in steps])
-    step = float(np.median(seconds))
-    pair, quiet_pair, everybody = (
-        float(np.median([t for member in trips[group] for t in member[state]]))
-        for group, state in (('pair', 'busy'), ('pair', 'quiet'), ('all', 'quiet'))
+    exchange, step, computing = (
+        float(np.median(values))
+        for values in zip(*((r.exchanging, r.seconds, r.computing) for r in steps), strict=True)
+    )
+    two, everybody = (
+        float(np.median([t for robot in trips for t in robot[group]])) for group in ('two', 'all')
     )
     return {
         'rounds_per_step': rounds,
-        'round_trip_ms_of_two_in_steps': 1e3 * pair,
-        'round_trip_ms_of_two_between_steps': 1e3 * quiet_pair,
-        'round_trip_ms_of_all_between_steps': 1e3 * everybody,
+        'round_trip_ms_of_two': 1e3 * two,
+        'round_trip_ms_of_all': 1e3 * everybody,
+        'rounds_ms': 1e3 * exchange,
         'step_ms': 1e3 * step,
-        'step_ms_95_percent': 1e3 * float(np.percentile(seconds, 95)),
-        'computing_ms_per_robot_and_step': 1e3 * float(np.median([r.computing for r in steps])),
-        'step_over_round_trips_of_two': step / (rounds * pair),
+        'step_ms_95_percent': 1e3 * float(np.percentile([row.seconds for row in steps], 95)),
+        'computing_ms_per_robot_and_step': 1e3 * computing,
+        'rounds_over_round_trips_of_two': exchange / (rounds * two),
+        'rounds_over_round_trips_of_all': exchange / (rounds * everybody),
         'step_over_round_trips_of_all': step / (rounds * everybody),
     }

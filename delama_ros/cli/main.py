@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import sys
 from collections.abc import Sequence
@@ -66,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `delama … | head`
         sys.stderr.close()
         return 0
+    finally:
+        gc.freeze()  # Python would look for garbage once more before it ends, for up to a second
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from delama_ros.cli.errors import UserError
+from delama_ros.cli.interrupts import interrupts
 from delama_ros.cli.output import format_table, write_json
 from delama_ros.resources import resource
 from delama_ros.swarm.description import DescriptionError, Swarm, read
@@ -106,9 +107,9 @@ def run_described(args: argparse.Namespace, swarm: Swarm) -> int:
     steps = f'{swarm.steps} steps' if swarm.steps else 'until Ctrl-C'
     print(f'{len(swarm.robots)} robots, {source}, {steps}; F1 in per cent')
     began = time.monotonic()
-    with page(args, folder) as address:
+    with interrupts() as asked, page(args, folder) as address:
         try:
-            start(args, swarm, folder, record)
+            start(args, swarm, folder, record, asked)
         finally:
             write_results(record, folder, args.json)
         memory = f', {record.memory / 1e9:.1f} GB' if record.memory else ''
@@ -116,7 +117,7 @@ def run_described(args: argparse.Namespace, swarm: Swarm) -> int:
         print(f'done in {seconds}{memory}; maps: {folder / "maps.png"}', flush=True)
         if address:
             print(f'the run can still be seen at {address} until Ctrl-C', flush=True)
-            wait_for_interrupt()
+            asked.wait()
     return 0
 
 
@@ -136,14 +137,19 @@ def page(args: argparse.Namespace, folder: Path) -> Iterator[str]:
         yield address
 
 
-def wait_for_interrupt() -> None:
-    """Return when somebody presses Ctrl-C."""
-    with suppress(KeyboardInterrupt):
-        signal.pause()
+def start(
+    args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record, asked: Event
+) -> None:
+    """Run all steps over ROS 2 or in this process; KeyboardInterrupt once that is asked for."""
 
+    def go_on() -> None:
+        if asked.is_set():
+            raise KeyboardInterrupt
 
-def start(args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record) -> None:
-    """Run all steps over ROS 2 or in this process."""
+    def on_step(record: Record, step: int) -> None:
+        show_step(record, step)
+        go_on()
+
     if args.transport == 'local':
         for option, use in (('bag', 'records'), ('view', 'shows')):
             if getattr(args, option):
@@ -151,14 +157,14 @@ def start(args: argparse.Namespace, swarm: Swarm, folder: Path, record: Record) 
         from delama_ros.swarm.local import run_local
 
         try:
-            run_local(swarm, show_step, record)
+            run_local(swarm, on_step, record)
         except (ValueError, OSError) as error:
             raise UserError(str(error)) from error
         return
     from delama_ros.swarm.run import RunError, run_swarm
 
     try:
-        run_swarm(swarm, folder, show_step, record, bag=args.bag)
+        run_swarm(swarm, folder, on_step, record, bag=args.bag, go_on=go_on)
     except RunError as error:
         raise UserError(f'{error}\nlogs are in {folder / "log"}') from error
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import threading
 from typing import Any
 
 from delama_ros.cli.errors import UserError
+from delama_ros.cli.interrupts import interrupts
 
 EXAMPLES = """examples:
   delama view                             the robots of this ROS domain, live
@@ -74,8 +74,7 @@ def view_recording(args: argparse.Namespace) -> int:
         raise UserError(str(error)) from error
     print(f'the recording can be seen at {server.address} (Ctrl-C ends)', flush=True)
     threading.Thread(target=fill, args=(watch, path), daemon=True).start()
-    try:
-        signal.pause()
-    finally:
-        server.stop()
+    with interrupts() as asked:
+        asked.wait()
+    server.stop()
     return 0

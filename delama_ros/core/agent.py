@@ -55,6 +55,7 @@ class Agent:
         self.complete_rounds = 0
         self.incomplete_rounds = 0
         self.missed: Counter[str] = Counter()
+        self.late: frozenset[str] = frozenset()  # waited for in vain in the last round closed
         self.fingerprint = fingerprint
         self._shape = Shape(*shape)
         self._distance = by_name(settings.distance) if distance is None else distance
@@ -123,9 +124,12 @@ class Agent:
         """Close the current round with what was heard; returns what to say next."""
         if self.done:
             raise RuntimeError(f'{self.name}: no step is under way')
-        late = [robot for robot in self._expected if not self._inbox.answered(self._stage, [robot])]
+        late = frozenset(
+            robot for robot in self._expected if not self._inbox.answered(self._stage, [robot])
+        )
         self.missed.update(late)
-        self._silent |= frozenset(late)
+        self.late = late - self._silent
+        self._silent |= late
         self.incomplete_rounds += bool(late)
         self.complete_rounds += not late
         if self._stage[0] == Phase.LOCAL:

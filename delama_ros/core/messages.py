@@ -119,6 +119,9 @@ def _params_fault(message: Params, shape: Shape, settings: Settings) -> str | No
             return f'wrong shape: {name} {numbers.shape}, expected {wanted}'
     if count > settings.max_entries:
         return f'too large: {count} blocks, expected at most {settings.max_entries}'
+    farthest = np.abs(message.keys.astype(np.int64)).max(initial=0)
+    if farthest > settings.max_index:
+        return f'unknown block: index {farthest}, expected at most {settings.max_index}'
     peaks = [np.abs(part).max(initial=0.0) for part in (message.values, message.evidence)]
     largest = np.max(peaks)  # NaN if there is one
     if not np.isfinite(largest):

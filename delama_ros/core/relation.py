@@ -7,7 +7,7 @@ and symmetrised with the neighbours, or all agents find one z through floods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -42,13 +42,14 @@ class Relation:
     ) -> None:
         """Start from this side's distance to each neighbour heard.
 
-        absent: robots no longer heard whose models are still in use; named with weight 0.
+        absent: robots not heard whose models are still in use; named with weight 0 and y = 1.
         """
         self.finished = False
         self.weights: dict[str, float] = {}  # own row of W
         self.z = 0.0
         # Whose models each neighbour uses, itself included, as far as it said.
         self.circles: dict[str, frozenset[str]] = {}
+        self.deaf: frozenset[str] = frozenset()  # neighbours that do not hear this agent
         self.stage: Stage = (Phase.DISTANCE, 0, 0)
         self.expected = frozenset(sides)  # who has to answer in this stage
         self._name = name
@@ -80,6 +81,7 @@ class Relation:
         if self.stage[0] == Phase.WEIGHT:
             theirs = self._said_of_me(heard)
             self.circles = {r: frozenset(m.names) | {r} for r, m in heard.items()}
+            self.deaf = frozenset(r for r, m in heard.items() if self._name not in _hears(m))
             # A row spends its budget at most: whatever a peer says, the weight stays bounded.
             return self._finish({
                 robot: (mine + min(self._budget, theirs.get(robot, mine))) / 2
@@ -96,10 +98,9 @@ class Relation:
         if self._settings.budget != 'global':
             self.z = float(graph.root(self._d, self._all, np.array(self._budget), self._settings))
             self.expected = frozenset(self._edges)
-            if not self._edges:
-                return self._finish({})
-            absent = dict.fromkeys(sorted(self._absent), 0.0)
-            return [self._to_neighbours(Phase.WEIGHT, {**self._own_row(), **absent})]
+            # Also said to nobody: who has heard this agent's model waits for it.
+            say = [self._to_neighbours(Phase.WEIGHT, self._own_row(), sorted(self._absent))]
+            return say if self._edges else say + self._finish({})
         if not self.expected:
             return self._finish({})
         none = [(0.0, 0.0)]
@@ -185,10 +186,12 @@ class Relation:
         """Return w of the own row, without the null edge."""
         return dict(zip(self._edges, self._terms()[0].tolist(), strict=False))
 
-    def _to_neighbours(self, phase: Phase, numbers: Mapping[str, float]) -> Rows:
+    def _to_neighbours(
+        self, phase: Phase, numbers: Mapping[str, float], absent: Sequence[str] = ()
+    ) -> Rows:
         self.stage = (phase, 0, 0)
-        values = np.array([(number, 0.0) for number in numbers.values()])
-        return Rows(self.stage, tuple(numbers), values)
+        values = [*((number, 0.0) for number in numbers.values()), *((0.0, 1.0) for _ in absent)]
+        return Rows(self.stage, (*numbers, *absent), np.array(values).reshape(-1, 2))
 
     def _said_of_me(self, heard: Mapping[str, Dual]) -> dict[str, float]:
         """Return the numbers neighbours sent for their edge to this agent."""
@@ -202,3 +205,8 @@ class Relation:
         self.weights = {robot: w for robot, w in weights.items() if w > 0}
         self.finished = True
         return []
+
+
+def _hears(row: Dual) -> frozenset[str]:
+    """Return whom the sender of a row of weights has heard in this step."""
+    return frozenset(name for name, absent in zip(row.names, row.y, strict=True) if not absent)

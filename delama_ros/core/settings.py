@@ -41,9 +41,11 @@ class Settings:
     momentum: Scalar = 0.5
     # Begin the rounds with last step's correction on top of the new local solution.
     warm_start: bool = False
-    # What an agent accepts from peers: largest |θ| and most blocks or entries in one message.
+    # What an agent accepts from peers: largest |θ|, most blocks or entries in one message, and
+    # largest index of a block, as a map is as large as what lies farthest apart in it.
     max_value: float = 1e6
     max_entries: int = 100_000
+    max_index: int = 1_000
     # Messages kept for a step that has not begun here.
     max_early: int = 1_000
 

@@ -10,14 +10,13 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from delama_ros.logs.compare import in_one_frame
-from delama_ros.swarm.record import shade
+from delama_ros.swarm.record import SHADES
 from delama_sim.grid import Floats, OccupancyMap
 
 PANEL = 900  # pixels a panel may be wide or high
 MARGIN, LABEL = 12, 24  # pixels
 # Okabe and Ito's colours, which stay apart for colour-blind eyes.
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#F0E442')
-SHADES = shade(np.arange(-1, 101))  # (102, 3), unknown first
 
 
 @dataclass(frozen=True, eq=False)

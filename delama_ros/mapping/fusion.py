@@ -66,10 +66,11 @@ class Fusion:
             for robot, model in models.items():
                 models[robot] = self._faded(model)
         self._told |= trusted
-        # Both sides know both circles: nobody waits for a robot that has nothing to pass on.
+        # Both sides know both circles: nobody waits for a robot that has nothing to pass on, or
+        # not to this one.
         self.partners = frozenset(
             robot for robot in self._weights if relation.circles.get(robot) != relation.circle
-        )
+        ) - relation.deaf
         if not self.partners:
             self._passed_on = {r: m for r, m in self._passed_on.items() if r not in trusted}
         return self._round()

@@ -11,7 +11,7 @@ from delama_ros.swarm.driver import Driver, Report
 
 SKEW = 0.5  # s between a neighbour's clock and ours that is worth a warning
 WINDOW = 5.0  # s over which rates are taken
-NO_STEP = Report(0, {}, 0, 0, 0, 0.0, 0.0)
+NO_STEP = Report(0, {}, 0, 0, 0, 0.0, 0.0, 0.0)
 
 
 class Health:
@@ -59,6 +59,7 @@ class Health:
             'rounds complete total': agent.complete_rounds,
             'rounds incomplete total': agent.incomplete_rounds,
             'step seconds': report.seconds,
+            'exchange seconds': report.exchanging,
             'computing seconds': report.computing,
             'steps skipped': counts.skipped_steps,
             'clock jumps': counts.clock_jumps,

@@ -73,6 +73,7 @@ class Observer(Node):
                         int(values['rounds complete']),
                         int(values['rounds incomplete']),
                         float(values['step seconds']),
+                        float(values['exchange seconds']),
                         float(values['computing seconds']),
                     ),
                 )

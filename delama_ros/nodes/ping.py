@@ -1,126 +1,115 @@
-"""Round trips beside a running swarm: what the network and the machine take for them just then.
+"""A robot that also measures round trips, between its steps: what messages take without computing.
 
-Some processes make a group. Its first member starts a round trip: all say something at once, each
-answers when it has heard all others, and the trip ends for a member when it has all answers. With
-two members that is a ping. Messages have the type and QoS of the robots' own.
+For a round trip some robots all say something at once, each answers when it has heard all others,
+and the trip ends for a robot when it has all answers. Between two robots that is a ping. Type, QoS,
+node and thread are those of the robot's own messages.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.node import Node
 
-from delama_ros.cli.output import write_json
-from delama_ros.msg import Collaboration, DualVar, ModelParams
+from delama_ros.msg import DualVar
 from delama_ros.nodes.exchange import QOS
-from delama_ros.nodes.maps import LATCHED
 from delama_ros.nodes.options import declare
+from delama_ros.nodes.robot import Robot, start
 from delama_ros.nodes.running import run
 from delama_ros.swarm.options import Option
 
-OPTIONS = {
-    'group': Option(['a', 'b'], 'names of the members, of which the first starts round trips'),
-    'member': Option('a', 'name of this one'),
-    'in_steps': Option(True, 'also while robots are in a step; otherwise only between steps'),
-    'robots': Option(['robot1'], 'names of the robots of the swarm'),
-    'swarm': Option('/delama', 'namespace of the topics that robots share'),
-    'path': Option('ping.json', 'file for the s that round trips took: busy (in steps), quiet'),
-}
-PAUSE = 0.02  # s between round trips
-REST = 0.3  # s after a step's end that belong neither to it nor to the quiet
+OPTIONS = {'ping_folder': Option('.', 'where the s that round trips took are written, as JSON')}
+PAUSE = 0.05  # s between round trips
 LOST = 1.0  # s after which a round trip is given up
+QUIET = (0.3, 0.9)  # share of a period in which no step is to be expected
 START, SAY, ANSWER = 0, 1, 2
 
 
-class Ping(Node):
-    """One member of a group."""
+class Ping:
+    """One robot's part in round trips of two robots and of all, in turn."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__('ping', start_parameter_services=False, enable_rosout=False, **kwargs)
-        options = declare(self, OPTIONS)
-        self._member, self._path = options['member'], Path(options['path'])
-        self._in_steps = options['in_steps']
-        self._others = set(options['group']) - {self._member}
-        self._times: dict[str, list[float]] = {'busy': [], 'quiet': []}
-        self._trip = 0
-        self._began: float | None = None
-        self._heard: dict[int, set[str]] = {SAY: set(), ANSWER: set()}
-        self._robots = len(options['robots'])
-        self._done: set[str] = set(options['robots'])  # who has ended the step
-        self._step, self._ended = 0, 0.0
-        topic = f'/ping/{options["group"][0]}'
-        self._out = self.create_publisher(DualVar, topic, QOS)
-        self.create_subscription(DualVar, topic, self._on_message, QOS)
-        self._starts = self._member == options['group'][0]
-        if self._starts:
-            steady = Clock(clock_type=ClockType.STEADY_TIME)
-            self.create_timer(PAUSE, self._on_pause, clock=steady)
-        # A step begins with the first local model heard and ends with the last row of the graph.
-        params = f'{options["swarm"]}/params'
-        self.create_subscription(ModelParams, params, self._on_params, QOS)
-        for robot in options['robots']:
-            ended = partial(self._on_end, robot)
-            topic = f'/{robot}/collaboration'
-            self.create_subscription(Collaboration, topic, ended, LATCHED)
-
-    @property
-    def _state(self) -> str | None:
-        """Whether robots are busy in a step, or quiet; None if something in between."""
-        if len(self._done) < self._robots:
-            return 'busy'
-        return 'quiet' if time.monotonic() - self._ended > REST else None
-
-    def _on_params(self, message: ModelParams) -> None:
-        if message.step > self._step:
-            self._step, self._done = message.step, set()
-            if self._starts:
-                self._on_pause()
-
-    def _on_end(self, robot: str, message: Collaboration) -> None:
-        if message.step == self._step:
-            self._done.add(robot)
-            self._ended = time.monotonic()
+    def __init__(
+        self, node: Node, robot: str, known: Callable[[], set[str]], quiet: Callable[[], bool]
+    ) -> None:
+        self.times: dict[str, list[float]] = {'two': [], 'all': []}  # s
+        self._robot, self._known, self._quiet = robot, known, quiet
+        self._trip, self._began = 0, 0.0
+        self._members: frozenset[str] = frozenset()  # of the trip under way
+        self._heard: dict[int, set[str]] = {}
+        self._out = node.create_publisher(DualVar, '/ping', QOS)
+        node.create_subscription(DualVar, '/ping', self._on_message, QOS)
+        node.create_timer(PAUSE, self._on_pause, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_pause(self) -> None:
-        waiting = self._began is not None and time.monotonic() - self._began < LOST
-        if not waiting and (self._in_steps or self._state == 'quiet'):
-            self._say(START, self._trip + 1)
+        """Start a round trip, if it is this robot that does so, and none is under way."""
+        robots = sorted(self._known() | {self._robot})
+        free = not self._members or time.monotonic() - self._began > LOST
+        if self._robot == robots[0] and len(robots) > 1 and free and self._quiet():
+            members = robots[:2] if self._trip % 2 else robots
+            self._say(START, self._trip + 1, members)
 
-    def _say(self, what: int, trip: int) -> None:
-        message = DualVar(robot=self._member, step=trip, phase=what, names=['x'], x=[0.0], y=[0.0])
-        self._out.publish(message)
+    def _say(self, what: int, trip: int, members: list[str]) -> None:
+        numbers = [0.0] * len(members)
+        self._out.publish(
+            DualVar(robot=self._robot, step=trip, phase=what, names=members, x=numbers, y=numbers)
+        )
 
     def _on_message(self, message: DualVar) -> None:
+        members = list(message.names)
+        if self._robot not in members or message.step < self._trip:
+            return
         if message.step > self._trip:
-            self._trip, self._began, self._state_then = message.step, time.monotonic(), self._state
-            self._heard = {SAY: set(), ANSWER: set()}
-            self._say(SAY, self._trip)
-        if message.step < self._trip or message.phase == START or message.robot == self._member:
+            self._trip, self._began = message.step, time.monotonic()
+            self._members, self._heard = frozenset(members), {SAY: set(), ANSWER: set()}
+            self._say(SAY, self._trip, members)
+        if message.phase == START or message.robot == self._robot:
             return
         heard = self._heard[message.phase]
         heard.add(message.robot)
-        if heard == self._others:
+        if heard == self._members - {self._robot}:
             if message.phase == SAY:
-                self._say(ANSWER, self._trip)
-            elif self._began is not None:
-                if self._state_then is not None:
-                    self._times[self._state_then].append(time.monotonic() - self._began)
-                self._began = None
+                self._say(ANSWER, self._trip, members)
+            else:
+                if self._quiet():
+                    group = 'two' if len(members) == 2 else 'all'
+                    self.times[group].append(time.monotonic() - self._began)
+                self._members = frozenset()
 
-    def close(self) -> None:
-        """Write what was measured."""
-        write_json(self._path, self._times)
+
+class PingingRobot(Robot):
+    """A robot as it is, and round trips through its worker."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._folder = Path(declare(self, OPTIONS)['ping_folder'])
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start mapping and measuring."""
+        done = super().on_activate(state)
+        self._ping = Ping(self._rounds, self.robot, lambda: self._exchange.known, self._is_quiet)
+        return done
+
+    def _is_quiet(self) -> bool:
+        now, period = self.get_clock().now().nanoseconds * 1e-9, self.options['period']
+        early, late = QUIET
+        return self._driver.wakes_at is None and early < (now / period) % 1.0 < late
+
+    def stop(self) -> None:
+        """Stop, and write what was measured."""
+        super().stop()
+        (self._folder / f'{self.robot}.json').write_text(json.dumps(self._ping.times))
 
 
 def main() -> int:
     """Run until interrupted."""
-    return run('delama_ping', Ping, Ping.close)
+    return run('delama_ping', lambda: start(PingingRobot()), PingingRobot.stop)
 
 
 if __name__ == '__main__':

@@ -35,6 +35,9 @@ from delama_sim.grid import Pose
 # s of wall time between looks at the ROS clock; a timer of that clock would stop with it, and
 # when it is set back.
 TICK = 0.1
+# s of wall time after a step's end until its map is drawn and new scans are learned. Of several
+# robots on one computer the first to end a step leave the processor to those still in it.
+REST = 0.05
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
 
@@ -60,6 +63,7 @@ class Robot(LifecycleNode):
             raise ValueError(f'memory_file is {self.options["memory_file"]!r}: {error}') from error
         self._keeps_memory = bool(self.options['memory_file'])
         self._worker: Worker | None = None
+        self._unshown: tuple[Header, Report] | None = None  # of a step that has just ended
         self.paused = False
 
     # Lifecycle
@@ -100,7 +104,7 @@ class Robot(LifecycleNode):
             self._rounds,
             wakes_at=lambda: driver.wakes_at,
             wake=driver.wake,
-            idle=driver.learn,
+            idle=self._rest,
             failed=self._on_failure,
         )
         self._exchange = Exchange(
@@ -121,6 +125,9 @@ class Robot(LifecycleNode):
         )
         self._health = Health(driver, self._exchange, self._scans, self.options['quiet'])
         steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._later = self._rounds.create_timer(
+            REST, lambda: worker.do(self._show), clock=steady, autostart=False
+        )
         self._schedule: list[Timer] = [
             self.create_timer(TICK, self._on_clock, clock=steady),
             self.create_timer(1.0, lambda: worker.submit(self._diagnose), clock=steady),
@@ -155,6 +162,7 @@ class Robot(LifecycleNode):
             return
         self._worker.stop()
         self._worker = None
+        self._show()
         self._driver.restart()  # a step under way ends here
         self._scans.close()
         self._rounds.destroy_node()
@@ -165,6 +173,11 @@ class Robot(LifecycleNode):
                 save_memory(self._memory_file, self.mapper)
             except OSError as error:
                 self.get_logger().error(f'memory was not kept: {error}')
+
+    def destroy_node(self) -> None:
+        """Take leave of the others at once, and of the machine's shared memory."""
+        super().destroy_node()
+        self._state_machine.destroy_when_not_in_use()  # rclpy leaves it, and it holds the node
 
     # What services do
 
@@ -218,13 +231,26 @@ class Robot(LifecycleNode):
         self._warn(f'message of {sender!r} refused: {reason}')
 
     def _on_step_done(self, report: Report) -> None:
+        self._show()  # a step before, if that has not been done yet
         self._health.take(report)
-        header = self._outputs.header()
+        self._unshown = self._outputs.header(), report
+        self._later.reset()
+
+    def _show(self) -> None:
+        """Publish what the last step gave, once."""
+        self._later.cancel()
+        if self._unshown is None:
+            return
+        (header, report), self._unshown = self._unshown, None
         scans = self._scans
         self._outputs.show_step(header, report, self.mapper.occupancy(), scans.pose, scans.peers)
         if self._decoder is not None:
             self._outputs.show_completed(header, self.mapper.completed(self._decoder))
         self._diagnose(header)
+
+    def _rest(self) -> None:
+        if self._unshown is None:
+            self._driver.learn()
 
     def _diagnose(self, header: Header | None = None) -> None:
         header = header or self._outputs.header()
@@ -234,8 +260,7 @@ class Robot(LifecycleNode):
         self.get_logger().warning(text, throttle_duration_sec=5.0)
 
     def _on_failure(self, error: BaseException) -> None:
-        if self.context.ok():  # otherwise it could not publish because ROS is shutting down
-            self.get_logger().fatal(f'the worker failed: {error!r}')
+        self.get_logger().fatal(f'the worker failed: {error!r}')
 
 
 def warm_up(mapper: Mapper) -> None:
@@ -247,9 +272,8 @@ def warm_up(mapper: Mapper) -> None:
     mapper.occupancy()
 
 
-def make() -> Robot:
-    """Make the node, and start it unless a lifecycle manager is to do so."""
-    node = Robot()
+def start(node: Robot) -> Robot:
+    """Start the node, unless a lifecycle manager is to do so."""
     if node.options['autostart']:
         if node.trigger_configure() != SUCCESS:
             raise ValueError(f'{node.robot} could not be configured')
@@ -259,7 +283,7 @@ def make() -> Robot:
 
 def main() -> int:
     """Run one robot until it is interrupted."""
-    return run('delama_robot', make, Robot.stop)
+    return run('delama_robot', lambda: start(Robot()), Robot.stop)
 
 
 if __name__ == '__main__':

@@ -21,7 +21,7 @@ from delama_sim.grid import Pose
 PEER_AGE = 0.5  # s that a neighbour's pose may be old when its body is masked
 PATIENCE = 1.0  # s of wall time that a scan waits for its transform
 AHEAD = 60.0  # s that a scan's stamp may be ahead of the clock
-FAR = 10_000.0  # m from the map's origin beyond which a pose is not believed
+FAR = 1_000.0  # m from the map's origin beyond which neighbours would refuse tiles (max_index)
 
 # Stamp in s, the scan, sensor pose in the map frame, positions of neighbours (P, 2).
 Take = Callable[[float, Scan, Pose, list[tuple[float, float]]], None]

@@ -54,7 +54,6 @@ class Worker:
             queue.SimpleQueue()
         )
         self._stopped = False
-        self._context = node.context
         self._due: float | None = None
         self._guard = node.create_guard_condition(self._work_off)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -114,8 +113,6 @@ class Worker:
             try:
                 self._executor.spin_once()
             except Exception as error:
-                if not self._context.ok():  # ROS is shutting down, and rclpy says so in many ways
-                    return
                 self._failed(error)
 
     def _work_off(self) -> None:

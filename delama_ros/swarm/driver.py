@@ -17,8 +17,6 @@ from delama_ros.mapping.mapper import Mapper
 from delama_ros.transport.port import Port, Wire
 from delama_sim.grid import Pose
 
-# A neighbour silent for so many steps is no longer waited for, until it is heard again.
-SILENT_STEPS = 2
 # Refusals of robots that are sound but not in step with us: they will be neighbours next time.
 OUT_OF_STEP = ('unknown robot', 'past step', 'future step')
 # Without scans a step begins this share of a period late: nobody waits for a blind robot longer.
@@ -35,6 +33,7 @@ class Report:
     complete: int  # rounds in which all answered
     incomplete: int  # rounds closed by the deadline
     seconds: float  # of wall time from its beginning to its end
+    exchanging: float  # of these, s from the first word said to the last one heard
     computing: float  # of these, s of this thread's processor time
 
 
@@ -80,10 +79,9 @@ class Driver:
         self._wall = wall
         self._step = 0
         self._neighbours: set[str] = set()
-        self._heard_now: set[str] = set()
         self._present: set[str] = set()  # robots with our model that have ever been heard
-        self._silent: Counter[str] = Counter()  # steps in a row
-        self._began = self._computed = 0.0
+        self._silent: set[str] = set()  # let a deadline pass, and not heard since
+        self._began = self._spoke = self._heard = self._computed = 0.0
         self._rounds = (0, 0)
         self._wakes_at: float | None = None
 
@@ -142,12 +140,11 @@ class Driver:
         reason = refusal.partition(':')[0] if refusal else ''
         if not refusal or reason in OUT_OF_STEP:
             self._present.add(wire.robot)
-            self._silent.pop(wire.robot, None)
+            self._silent.discard(wire.robot)
         if refusal:
             self.counts.refused[reason] += 1
             return refusal
         self.counts.heard[wire.robot] += 1
-        self._heard_now.add(wire.robot)
         self._go_on()
         return None
 
@@ -186,16 +183,17 @@ class Driver:
         self.learn()
         self._step = due
         self.counts.steps += 1
-        reach = self._in_reach(due * self._period)
-        self._neighbours = {name for name in reach if self._silent[name] < SILENT_STEPS}
-        self._heard_now = set()
+        # Who let a deadline pass is not waited for again before it is heard again.
+        self._neighbours = self._in_reach(due * self._period) - self._silent
         agent = self.mapper.agent
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
         self._began, self._computed = self._wall(), time.thread_time()
         self._wakes_at = self._began + self._deadline
         self._port.meet(frozenset(self._neighbours))
-        for message in self.mapper.begin(due, self._neighbours):
-            self._send(self._port.pack(message))
+        first = [self._port.pack(message) for message in self.mapper.begin(due, self._neighbours)]
+        self._spoke = self._wall()
+        for wire in first:
+            self._send(wire)
         self._go_on()
 
     def _in_reach(self, time: float) -> set[str]:
@@ -210,7 +208,9 @@ class Driver:
 
     def _advance(self) -> None:
         agent = self.mapper.agent
+        self._heard = self._wall()
         messages = agent.advance()
+        self._silent |= agent.late
         self._wakes_at = self._wall() + self._deadline
         for message in messages:
             self._send(self._port.pack(message))
@@ -219,8 +219,6 @@ class Driver:
 
     def _finish(self) -> None:
         self._wakes_at = None
-        for name in self._neighbours:
-            self._silent[name] = 0 if name in self._heard_now else self._silent[name] + 1
         agent = self.mapper.agent
         complete, incomplete = self._rounds
         self._finished(
@@ -231,6 +229,7 @@ class Driver:
                 complete=agent.complete_rounds - complete,
                 incomplete=agent.incomplete_rounds - incomplete,
                 seconds=self._wall() - self._began,
+                exchanging=self._heard - self._spoke,
                 computing=time.thread_time() - self._computed,
             )
         )

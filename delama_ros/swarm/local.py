@@ -46,7 +46,7 @@ def run_local(swarm: Swarm, on_step: Callable[[Record, int], None], record: Reco
         seconds = time.perf_counter() - began  # all robots, one after the other
         for name, mapper in mappers.items():
             complete, incomplete = np.subtract(_rounds(mapper), before[name]).tolist()
-            rounds = Rounds(complete, incomplete, seconds, seconds / len(mappers))
+            rounds = Rounds(complete, incomplete, seconds, 0.0, seconds / len(mappers))
             record.add_step(name, step, traffic.bytes[name], rounds)
             record.add_weights(name, step, dict(mapper.agent.weights))
             record.add_map(name, step, mapper.occupancy())

@@ -9,12 +9,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Container, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import yaml
+
+from delama_ros.nodes.ending import SIGNALS
 
 # DDS ports of higher domain ids overlap with the ports the system hands out.
 DOMAINS = range(1, 100)
@@ -44,6 +47,16 @@ class Domain:
         self._lock.close()
 
 
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Let processes started here get signals only when they listen for them (nodes.ending)."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Processes:
     """The nodes of one run; leaving the context ends all of them."""
 
@@ -66,16 +79,17 @@ class Processes:
         prefix: Sequence[str] = (),
         remappings: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Start `python -m module` as the node `namespace` with the given parameters.
+        """Start a module's main as the node `namespace` with the given parameters.
 
         A prefix is a command that runs another one, on another host for example.
         """
         file = self._folder / 'parameters' / f'{name}.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
-        command = [sys.executable, '-m', module, '--ros-args', '-r', f'__ns:={namespace}']
+        program = [sys.executable, '-m', 'delama_ros.nodes.programs', module]
+        command = [*program, '--ros-args', '-r', f'__ns:={namespace}']
         for topic, other in remappings:
             command += ['-r', f'{topic}:={other}']
-        with (self._folder / 'log' / f'{name}.log').open('wb') as log:
+        with (self._folder / 'log' / f'{name}.log').open('wb') as log, held_back():
             self._running[name] = subprocess.Popen(
                 [*prefix, *command, '--params-file', str(file)],
                 env=self._environment,
@@ -94,12 +108,10 @@ class Processes:
                 return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
         return None
 
-    def memory(self, apart_from: Container[str] = ()) -> int:
+    def memory(self) -> int:
         """Return bytes that all processes take, what they share counted once; 0 if unknown."""
         total = 0
-        for name, process in self._running.items():
-            if name in apart_from:
-                continue
+        for process in self._running.values():
             try:
                 lines = Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
             except OSError:  # it has just ended, or this is no Linux

@@ -27,6 +27,7 @@ class Rounds(NamedTuple):
     complete: int  # rounds in which all answered
     incomplete: int  # rounds closed by the deadline
     seconds: float  # of wall time
+    exchanging: float  # s of these from the first word said to the last one heard
     computing: float  # s of its own processor time
 
 
@@ -151,9 +152,9 @@ class Record:
             left = margin + (i % columns) * (width + margin)
             top = margin + (i // columns) * (height + margin + label)
             draw.text((left, top), title, fill='black', font_size=22)
-            pixels = shade(occupancy.value_at(np.stack([x, y], -1)))
+            pixels = SHADES[occupancy.value_at(np.stack([x, y], -1)) + 1]
             sheet.paste(Image.fromarray(pixels), (left, top + label))
-        sheet.save(path, optimize=True)
+        sheet.save(path)
 
     def _frame(self, maps: Sequence[OccupancyMap]) -> tuple[Floats, Floats]:
         """Return the corners of what is worth showing: the building, or all maps if it is unknown.
@@ -177,6 +178,9 @@ def shade(values: Any) -> Any:
     colours = (1 - share) * np.array(FREE_COLOUR) + share * np.array(WALL_COLOUR)
     colours[values < 0] = UNKNOWN_COLOUR
     return colours.astype(np.uint8)
+
+
+SHADES = shade(np.arange(-1, 101))  # (102, 3), unknown first
 
 
 def _number(value: float | None, factor: float, form: str) -> str:

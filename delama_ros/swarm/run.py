@@ -32,12 +32,15 @@ def run_swarm(
     record: Record,
     *,
     bag: bool = False,
-    beside: Mapping[str, tuple[str, dict[str, Any]]] | None = None,
+    go_on: Callable[[], None] = lambda: None,
+    robot: tuple[str, Mapping[str, Any]] = ('delama_ros.nodes.robot', {}),
 ) -> None:
     """Run all steps, filling in `record`; on_step is called when all robots have done a step.
 
-    With `bag`, everything that is said is recorded as a rosbag2 in the folder. Nodes `beside` the
-    swarm, by name as module and parameters, are started after the first step.
+    go_on is called several times a second, and ends the run by raising something.
+
+    With `bag`, everything that is said is recorded as a rosbag2 in the folder. `robot` is a robot's
+    node, as its module, and parameters beyond the described ones.
 
     A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own, but
     not if real robots give the scans.
@@ -55,23 +58,24 @@ def run_swarm(
                     'robots': list(swarm.robots),
                 }
                 processes.start('recorder', 'delama_ros.nodes.recorder', '/', parameters)
+            module, more = robot
             for name in swarm.robots:
                 processes.start(
                     name,
-                    'delama_ros.nodes.robot',
+                    module,
                     f'/{name}',
-                    swarm.robot_parameters(name),
+                    {**swarm.robot_parameters(name), **more},
                     remappings=swarm.remappings(name),
                 )
             if swarm.source:
-                module = f'delama_ros.nodes.{swarm.source}'
-                processes.start(swarm.source, module, '/', swarm.source_parameters())
+                source = f'delama_ros.nodes.{swarm.source}'
+                processes.start(swarm.source, source, '/', swarm.source_parameters())
             # Ctrl-C must reach this program, not end the context behind its back.
             rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
             node = Observer(record, from_one=not swarm.source, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
-            _watch(swarm, executor, processes, on_step, record, beside or {})
+            _watch(swarm, executor, processes, on_step, record, go_on)
             node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
@@ -86,20 +90,17 @@ def _watch(
     processes: Processes,
     on_step: Callable[[Record, int], None],
     record: Record,
-    beside: Mapping[str, tuple[str, dict[str, Any]]],
+    go_on: Callable[[], None],
 ) -> None:
     shown = 0
     patience = STEP_LIMIT + 5 * swarm.period / swarm.source_parameters().get('speed', 1.0)
     limit = time.monotonic() + START_LIMIT + patience
     while shown < swarm.steps or not swarm.steps:
         executor.spin_once(timeout_sec=0.1)
+        go_on()
         while shown < min(record.done(), swarm.steps or record.done()):
             shown += 1
             on_step(record, shown)
-            record.memory = max(record.memory, processes.memory(apart_from=beside))
-            if shown == 1:
-                for name, (module, parameters) in beside.items():
-                    processes.start(name, module, '/', parameters)
             limit = time.monotonic() + patience
         failure = processes.failed()
         if failure:
@@ -109,3 +110,4 @@ def _watch(
             raise RunError(
                 f'step {shown + 1} did not end; robots that have done it: {have or "none"}'
             )
+    record.memory = processes.memory()  # at the end, when maps are largest

@@ -42,6 +42,7 @@ REFUSED = {
     'wrong shape': good(values=np.ones((2, 2, 2))),
     'not finite': good(values=np.full((2, *SHAPE), np.nan)),
     'absurd value': good(values=np.full((2, *SHAPE), 1e30)),
+    'unknown block': good(keys=np.array([[0, 0], [-(2**31), 0]], np.int32)),
     'repeated key': good(keys=KEYS[[0, 0]]),
     'malformed': good(values='nonsense'),
 }

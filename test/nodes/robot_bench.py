@@ -62,7 +62,7 @@ class Bench:
 
     def close(self) -> None:
         self.process.send_signal(2)
-        self.process.wait(60)
+        assert self.process.wait(60) == 0, self.log.read_text()
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 

@@ -98,15 +98,16 @@ def test_what_does_not_fit_is_refused() -> None:
 ECHO = """
 import rclpy
 from delama_ros.msg import DualVar, ModelParams
-rclpy.init()
-node = rclpy.create_node('echo')
-for kind, name in ((DualVar, 'dual'), (ModelParams, 'params')):
-    back = node.create_publisher(kind, name + '_back', 10)
-    node.create_subscription(kind, name, back.publish, 10)
-try:
-    rclpy.spin(node)
-except KeyboardInterrupt:
-    pass
+from delama_ros.nodes.running import run
+
+def make():
+    node = rclpy.create_node('echo')
+    for kind, name in ((DualVar, 'dual'), (ModelParams, 'params')):
+        back = node.create_publisher(kind, name + '_back', 10)
+        node.create_subscription(kind, name, back.publish, 10)
+    return node
+
+run('echo', make, lambda node: None)
 """
 
 
@@ -134,7 +135,7 @@ def test_round_trip_between_processes(ros_environment: dict[str, str]) -> None:
             executor.spin_once(timeout_sec=0.2)
         assert heard == sent
     finally:
-        echo.kill()  # it holds nothing; rclpy does not always end at a signal
-        echo.wait()
+        echo.terminate()
+        assert echo.wait(60) == 0
         node.destroy_node()
         rclpy.try_shutdown(context=context)

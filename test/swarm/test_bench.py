@@ -10,26 +10,28 @@ from delama_ros.swarm.record import Record, Rounds
 
 
 def test_a_short_run_measures_everything() -> None:
-    swarm = from_mapping({'robots': 2, 'steps': 7, 'seed': 3, 'simulator': {'scan_rate': 2.0}})
+    swarm = from_mapping({'robots': 5, 'steps': 7, 'seed': 3, 'simulator': {'scan_rate': 2.0}})
     measured = run(swarm=swarm)
+    print(measured)
     assert all(math.isfinite(value) and value > 0 for value in measured.values()), measured
     assert measured['rounds_per_step'] >= 2
     assert measured['first_map_s'] < measured['whole_run_s']
+    assert measured['step_ms'] > measured['rounds_ms']
     assert measured['step_ms'] >= measured['computing_ms_per_robot_and_step']
     assert 0.05 < measured['memory_gb'] < 2
+    # 1.5 on a machine of their own, and asked is 2; others' work slows computing more than waiting
+    assert measured['rounds_over_round_trips_of_all'] < 6
 
 
 def test_a_step_is_compared_with_its_round_trips() -> None:
     record = Record(('a', 'b'), 2)
     for robot in 'ab':
-        record.add_step(robot, 1, 9, Rounds(9, 0, 9.0, 9.0))  # the first step is left out
-        record.add_step(robot, 2, 100, Rounds(4, 1, 0.1, 0.01))
-    trips = {
-        'pair': [{'busy': [0.01, 0.01, 9.0], 'quiet': [0.002]}, {'busy': [0.01], 'quiet': []}],
-        'all': [{'busy': [], 'quiet': [0.02]}],
-    }
+        record.add_step(robot, 1, 9, Rounds(9, 0, 9.0, 9.0, 9.0))  # the first step is left out
+        record.add_step(robot, 2, 100, Rounds(4, 1, 0.2, 0.1, 0.01))
+    trips = [{'two': [0.01, 0.01, 9.0], 'all': [0.02]}, {'two': [0.01], 'all': []}]
     told = figures(record, trips)
     assert told['rounds_per_step'] == 5
-    assert told['round_trip_ms_of_two_between_steps'] == pytest.approx(2)
-    assert told['step_over_round_trips_of_two'] == pytest.approx(2)
-    assert told['step_over_round_trips_of_all'] == pytest.approx(1)
+    assert told['round_trip_ms_of_two'] == pytest.approx(10)
+    assert told['rounds_over_round_trips_of_two'] == pytest.approx(2)
+    assert told['rounds_over_round_trips_of_all'] == pytest.approx(1)
+    assert told['step_over_round_trips_of_all'] == pytest.approx(2)

@@ -104,20 +104,20 @@ def test_neighbours_are_found_by_hearing_them() -> None:
     assert list(team.reports['a'][1].weights) == ['b']
 
 
-def test_a_dead_neighbour_costs_one_deadline_per_step_and_is_then_dropped() -> None:
+def test_a_dead_neighbour_costs_one_deadline_and_is_then_dropped() -> None:
     team = Team('a', 'b', 'c')
     team.step(1)
     team.dead.add('c')
-    for number in (2, 3):
-        team.step(number)
-        assert len(team.reports['a']) == number - 1
-        team.wait(DEADLINE)
-        assert team.reports['a'][-1].step == number
-        assert team.reports['a'][-1].incomplete == 1
-        assert list(team.reports['a'][-1].weights) == ['b']
-    team.step(4)
-    assert team.reports['a'][-1].step == 4
+    team.step(2)
+    assert len(team.reports['a']) == 1
+    team.wait(DEADLINE)
+    assert team.reports['a'][-1].step == 2
+    assert team.reports['a'][-1].incomplete == 1
+    assert list(team.reports['a'][-1].weights) == ['b']
+    team.step(3)
+    assert team.reports['a'][-1].step == 3
     assert team.reports['a'][-1].neighbours == 1
+    assert team.reports['a'][-1].incomplete == 0
 
 
 def test_a_death_in_mid_step_costs_one_deadline() -> None:
@@ -129,8 +129,26 @@ def test_a_death_in_mid_step_costs_one_deadline() -> None:
     team.deliver()
     assert team.reports['a'] == []
     team.wait(DEADLINE)
-    assert [r.step for r in team.reports['a']] == [1]
-    assert [r.step for r in team.reports['b']] == [1]
+    team.step(2)
+    for name in 'ab':
+        assert [r.step for r in team.reports[name]] == [1, 2]
+        assert team.reports[name][0].incomplete > 0
+        assert team.reports[name][1].incomplete == 0
+
+
+def test_who_is_only_late_is_a_neighbour_in_the_next_step() -> None:
+    team = Team('a', 'b', 'c')
+    team.scan(1.0)
+    team.scan(2.1)
+    held = [m for m in team.queue if m.robot == 'c']
+    team.queue = [m for m in team.queue if m.robot != 'c']
+    team.deliver()
+    team.wait(DEADLINE)
+    assert [r.incomplete for r in team.reports['a']] == [1]
+    team.queue += held
+    team.deliver()
+    team.step(2)
+    assert sorted(team.reports['a'][-1].weights) == ['b', 'c']
 
 
 def test_who_comes_back_is_a_neighbour_again() -> None:
@@ -151,6 +169,25 @@ def test_who_comes_back_is_a_neighbour_again() -> None:
     assert team.reports['b'][-1].step == 5
 
 
+def test_a_newcomer_makes_nobody_wait() -> None:
+    team = Team('a', 'b', 'c', knows_links=False)
+    team.dead.add('c')
+    for number in (1, 2, 3):
+        team.step(number)
+    team.dead.clear()
+    for stamp in (5.5, 6.01):  # it begins step 3 when all has been said there
+        team.drivers['c'].add_scan(stamp, SCAN, (0.0, 0.0, 0.0))
+    team.deliver()
+    team.step(4)  # the others expect it, but it has not heard them yet
+    assert [(r.step, r.incomplete) for r in team.reports['a'][1:]] == [(2, 0), (3, 0), (4, 0)]
+    assert sorted(team.reports['a'][-1].weights) == ['b', 'c']
+    assert team.reports['c'][-1].weights == {}
+    team.step(5)
+    for name, reports in team.reports.items():
+        assert reports[-1].step == 5
+        assert set(reports[-1].weights) == {'a', 'b', 'c'} - {name}
+
+
 def test_without_scans_the_clock_begins_steps() -> None:
     team = Team('a')
     driver = team.drivers['a']
@@ -166,8 +203,7 @@ def test_an_unfinished_step_is_cut_short_by_the_next() -> None:
     team.step(1)
     assert team.reports['a'] == []
     team.step(2)
-    assert [r.step for r in team.reports['a']] == [1]
-    assert team.drivers['a'].step == 2
+    assert [(r.step, r.neighbours) for r in team.reports['a']] == [(1, 1), (2, 0)]
 
 
 def test_skipped_steps_are_counted() -> None:

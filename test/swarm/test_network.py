@@ -31,6 +31,8 @@ def test_loss_partition_and_healing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert told['lost_packets'] > 50
     assert told['cut_packets'] > 100
     assert told['failures'] == []
+    assert min(told['loss']) > max(told['loss'] + told['sound']) - 0.02
+    assert told['loss_s'] < 3 * told['sound_s']
     # Maps only grow: each side on its own, and all together after healing.
     assert min(told['apart']) > min(told['sound']) - 0.02
     assert min(told['healed']) > max(told['sound']) - 0.02

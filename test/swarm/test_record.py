@@ -8,7 +8,7 @@ def filled(robots: int) -> Record:
     for i, robot in enumerate(record.robots):
         record.f1.setdefault(1, {})[robot] = 0.5 + i / 100
         record.add_weights(robot, 1, {'x': 1.0})
-        record.add_step(robot, 1, 1500, Rounds(4, int(i == 0), 0.02, 0.01))
+        record.add_step(robot, 1, 1500, Rounds(4, int(i == 0), 0.02, 0.015, 0.01))
     return record
 
 

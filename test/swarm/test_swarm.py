@@ -28,8 +28,6 @@ def start(folder: Path, *arguments: str) -> 'subprocess.Popen[str]':
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # a shell that runs the tests in its background has Ctrl-C switched off for them
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 
@@ -153,31 +151,39 @@ def test_no_process_is_left(finished: tuple[Path, str]) -> None:
     assert nodes_of(finished[0]) == []
 
 
-def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
-    folder = tmp_path / 'run'
-    process = start(folder, '--robots', '2', '--steps', '1000')
+def interrupted(folder: Path, *arguments: str) -> float:
+    """Press Ctrl-C after the second step; returns the seconds until all was over."""
+    process = start(folder, '--steps', '1000', *arguments)
     assert process.stdout is not None
     for line in process.stdout:
-        if line.split()[0] == '1':
+        if line.startswith('2 ') and 'robots' not in line:
             break
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
     _, err = process.communicate(timeout=120)
+    seconds = time.monotonic() - began
     assert process.returncode == 130, err
-    assert time.monotonic() - began < 30.0  # 3 on a machine that is not busy
     assert nodes_of(folder) == []
-    assert json.loads((folder / 'figures.json').read_text())['steps'][0] == 1
+    for file in (folder / 'log').iterdir():
+        assert 'Traceback' not in file.read_text()
     assert (folder / 'maps.png').exists()
+    print(f'ended in {seconds:.1f} s')
+    return seconds
 
 
-def test_twenty_robots(tmp_path: Path) -> None:
-    out = tmp_path / 'run'
-    twenty = ['swarm', '--transport', 'local', '--robots', '20', '--steps', '2']
-    assert main([*twenty, '--out', str(out)]) == 0
-    figures = json.loads((out / 'figures.json').read_text())
+def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    assert interrupted(folder, '--robots', '2') < 10.0  # 1 on a machine that is not busy
+    assert json.loads((folder / 'figures.json').read_text())['steps'][:2] == [1, 2]
+
+
+def test_twenty_robots_and_ctrl_c(tmp_path: Path) -> None:
+    folder = tmp_path / 'run'
+    assert interrupted(folder, '--robots', '20') < 20.0  # 3 on a machine that is not busy
+    figures = json.loads((folder / 'figures.json').read_text())
     assert len(figures['robots']) == 20
-    assert all(len(robot['weights'][-1]) == 19 for robot in figures['robots'].values())
-    assert figures['methods']['delama']['f1'][-1] > 0.8
+    assert all(len(robot['weights'][1]) >= 18 for robot in figures['robots'].values())
+    assert figures['methods']['delama']['f1'][1] > 0.8
 
 
 def test_a_plan_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:

@@ -15,8 +15,6 @@ def test_the_page_outlives_the_run(tmp_path: Path, wait: Any) -> None:
     arguments = ['--robots', '2', '--steps', '1', '--out', str(tmp_path / 'run')]
     process = subprocess.Popen(
         [*COMMAND, *arguments], stdout=subprocess.PIPE, text=True,
-        # a shell that runs the tests in its background has Ctrl-C switched off for them
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout is not None
     lines = []
