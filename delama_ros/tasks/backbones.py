@@ -27,7 +27,7 @@ def convolutions(side: int = 28) -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 16, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * (side // 4) ** 2, FEATURES),
+        nn.Flatten(), nn.Linear(32 * (side // 4) ** 2, FEATURES), _same_length(),
     )
 
 
@@ -57,16 +57,25 @@ def resnet18(width: int = 64, stride: int = 1) -> nn.Module:
     for outer, step in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
         layers += [Residual(inner, outer, step), Residual(outer, outer, 1)]
         inner = outer
-    return nn.Sequential(
-        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, FEATURES)
+    net = nn.Sequential(
+        *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, FEATURES), _same_length()
     )
+    return net.to(memory_format=torch.channels_last)  # a fifth faster on a processor
+
+
+def _same_length() -> nn.Module:
+    """Return what gives features of all images one length, so that only directions tell.
+
+    A classifier then draws the images of a class together and classes apart as far as they go;
+    an image of a class that was never seen is unlike all that were.
+    """
+    return nn.RMSNorm(FEATURES, elementwise_affine=False)
 
 
 class OnTask(nn.Module):
     """A backbone on a task's inputs as batches hold them; each different image is computed once.
 
-    Features of images pass an affine layer that can be learned while the backbone is frozen. It
-    follows a linear layer, so that the two are one: the architecture stays what it is.
+    Features of images pass an affine layer that can be learned while the backbone is frozen.
     """
 
     def __init__(self, task: Task, backbone: nn.Module) -> None:

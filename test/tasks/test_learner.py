@@ -6,7 +6,7 @@ import torch
 
 from delama_ros.tasks.backbones import convolutions, mlp
 from delama_ros.tasks.digits import generated_digits
-from delama_ros.tasks.images import Images, Protocol, mirrored_and_shifted
+from delama_ros.tasks.images import Images, Protocol, mirrored, shifted
 from delama_ros.tasks.learner import Learner, mixed, seen_classes
 from delama_ros.tasks.measure import measure
 from delama_ros.tasks.methods import METHODS, settings_of
@@ -102,9 +102,15 @@ def test_checkpoints_keep_all(tmp_path) -> None:
 
 def test_mirrored_and_shifted() -> None:
     images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).float()
-    out = mirrored_and_shifted(images, np.random.default_rng(0), most=1)
-    assert out.shape == images.shape
-    changes = [mirrored_and_shifted(images, np.random.default_rng(s), most=0) for s in range(8)]
+    moved = {
+        tuple((image[0, 4, 4] - images[k, 0, 4, 4]).item() for k, image in enumerate(
+            shifted(images, np.random.default_rng(s), most=1)
+        )) for s in range(20)
+    }
+    steps = {8 * rows + columns for rows in (-1, 0, 1) for columns in (-1, 0, 1)}
+    assert len(moved) > 10  # each image by a step of its own
+    assert {step for pair in moved for step in pair} <= steps
+    changes = [mirrored(images, np.random.default_rng(s)) for s in range(8)]
     kinds = {torch.equal(c[0], images[0]) for c in changes}
     assert kinds == {True, False}
     assert all(torch.equal(c[0], images[0]) or torch.equal(c[0], images[0].flip(-1))
