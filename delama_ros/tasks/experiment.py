@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from delama_ros.tasks.images import Images
-from delama_ros.tasks.learner import Learner, mixed
+from delama_ros.tasks.learner import Learner, objective
 from delama_ros.tasks.measure import measure
 from delama_ros.tasks.methods import METHODS, Method, settings_of
 from delama_ros.tasks.pretrain import pretrain_stage
@@ -141,15 +141,17 @@ class Experiment:
             batch = self._draw(rng)
             steps = batch.X.shape[1]
             at = torch.from_numpy(rng.choice(steps, min(steps, training.looks), replace=False))
-            return mixed(learner.losses(learner(batch, mode, at=at), batch))
+            return objective(self._task, learner.losses(learner(batch, mode, at=at), batch))
 
         def check() -> Check:
             losses, scores = measure(learner, self._validation, mode)[:2]
             shown = sorted({0, (len(losses) - 1) // 2, len(losses) - 1})
             means = scores.mean(0)
-            return Check(
-                -mixed(losses).item(), {self._task.metric: [means[t].item() for t in shown]}
-            )
+            best = -objective(self._task, losses)
+            if self._task.metric == 'accuracy':  # it does not follow how sure wrong answers are
+                best = means.mean()
+            values = {self._task.metric: [means[t].item() for t in shown]}
+            return Check(best.item(), values)
 
         every = max(1, iterations // training.checks)
         groups = parameter_groups(learner, rate, training.faster)

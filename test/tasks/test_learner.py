@@ -7,7 +7,7 @@ import torch
 from delama_ros.tasks.backbones import convolutions, mlp
 from delama_ros.tasks.digits import generated_digits
 from delama_ros.tasks.images import Images, Protocol, mirrored, shifted
-from delama_ros.tasks.learner import Learner, mixed, seen_classes
+from delama_ros.tasks.learner import Learner, objective, seen_classes
 from delama_ros.tasks.measure import measure
 from delama_ros.tasks.methods import METHODS, settings_of
 from delama_ros.tasks.regression import Regression
@@ -38,7 +38,7 @@ def test_every_method_answers_and_learns(method, digits) -> None:
         model.look_at(batch)
         answers = model(batch, METHODS[method].mode)
         assert answers.predictions.shape == (2, 3, 4, batch.asked.shape[2], task.outputs)
-        mixed(model.losses(answers, batch)).backward()
+        objective(task, model.losses(answers, batch)).backward()
         gradients = [p.grad for p in model.backbone.parameters()]
         assert all(torch.isfinite(g).all() for g in gradients)
         assert any(g.any() for g in gradients)
@@ -56,11 +56,12 @@ def test_modes_differ_where_they_should() -> None:
     assert not torch.allclose(answers['oracle'][:, 0], answers['delama'][:, 0])
 
 
-def test_loss_gives_every_step_a_say() -> None:
+def test_loss_gives_every_step_a_say(digits) -> None:
     losses = torch.tensor([4.0, 0.01], requires_grad=True)
-    mixed(losses).backward()
+    objective(SMALL, losses).backward()
     # d/dL of L/T + ½ log(L)/T
     assert losses.grad.tolist() == pytest.approx([0.5 + 0.25 / 4, 0.5 + 0.25 / 0.01])
+    assert objective(digits, losses).item() == pytest.approx(2.005)
 
 
 def test_seen_classes_spread_to_trusted_peers() -> None:
