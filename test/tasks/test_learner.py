@@ -1,5 +1,7 @@
 """Learners: modes, loss, seen classes, and features that are computed once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -54,6 +56,22 @@ def test_modes_differ_where_they_should() -> None:
     assert not torch.allclose(answers['wm'][:, 2], answers['delama'][:, 2])
     assert not torch.allclose(answers['wc'][:, 0], answers['delama'][:, 0])
     assert not torch.allclose(answers['oracle'][:, 0], answers['delama'][:, 0])
+
+
+def test_belief_is_a_probability_where_one_is_known() -> None:
+    batch = fixed(SMALL, 6, 'test', 0)
+    links = batch.links.clone()
+    links[..., 0, 1] = links[..., 1, 0] = False
+    output = learner(SMALL, 'delama')(replace(batch, links=links)).output
+    off = ~torch.eye(4, dtype=torch.bool)
+    assert torch.equal(output.belief, output.belief.mT)
+    assert (output.belief[..., 0, 1] == 0).all()
+    assert ((output.belief >= 0) & (output.belief <= 1)).all()
+    # A weight is a share of a budget of 1, reduced by disbelief.
+    assert output.belief[..., off].mean() > output.W[..., off].mean() > 0
+    for method in ('delama_mina', 'oracle'):
+        output = learner(SMALL, method)(batch, METHODS[method].mode).output
+        assert torch.equal(output.belief, output.W)
 
 
 def test_loss_gives_every_step_a_say(digits) -> None:
