@@ -69,7 +69,9 @@ def _for_images(*layers: nn.Module) -> nn.Module:
     an image of a class that was never seen is unlike all that were.
     """
     net = nn.Sequential(*layers, nn.RMSNorm(FEATURES, elementwise_affine=False))
-    return net.to(memory_format=torch.channels_last)  # a quarter faster on a processor
+    # A quarter faster on a processor.
+    net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return net
 
 
 class OnTask(nn.Module):

@@ -150,8 +150,7 @@ class Experiment:
             best = -objective(self._task, losses)
             if self._task.metric == 'accuracy':  # it does not follow how sure wrong answers are
                 best = means.mean()
-            values = {self._task.metric: [means[t].item() for t in shown]}
-            return Check(best.item(), values)
+            return Check(best.item(), {self._task.metric: [means[t].item() for t in shown]})
 
         every = max(1, iterations // training.checks)
         groups = parameter_groups(learner, rate, training.faster)

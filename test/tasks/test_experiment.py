@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from delama_ros.cli.main import main
-from delama_ros.tasks.evaluate import packaged
 from delama_ros.tasks.experiment import Experiment
 from delama_ros.training.loop import Loop
 
@@ -165,18 +164,3 @@ def test_mistakes_are_one_line(arguments, words, capsys, tmp_path) -> None:
     text = capsys.readouterr().err
     assert len(text.splitlines()) == 1
     assert all(word in text for word in words)
-
-
-def test_packaged_checkpoints(tmp_path) -> None:
-    file = tmp_path / 'figures.json'
-    assert main(['eval', 'regression', '--sequences', '20', '--json', str(file)]) == 0
-    figures = json.loads(file.read_text())
-    methods = figures['methods']
-    assert figures['command'].startswith('delama train regression')
-    assert {'wc', 'wm', 'oracle', 'delama', 'delama_paper'} <= set(methods)
-    # Collaboration divides the error at the end by twenty and more, memory by a hundred.
-    assert methods['delama']['mse'][-1] < 0.2 * methods['wc']['mse'][-1]
-    assert methods['delama']['mse'][-1] < 0.1 * methods['wm']['mse'][-1]
-    assert methods['delama']['gmse'][-1] < 0.15
-    folder = packaged('regression')
-    assert sum(path.stat().st_size for path in folder.rglob('*')) < 2_000_000
