@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -96,15 +97,18 @@ def test_a_stopped_run_goes_on_to_the_same_end(run, tmp_path, monkeypatch) -> No
         assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
 
 
-def test_two_processes_give_the_result_of_one(run, tmp_path) -> None:
+def in_two_processes(arguments) -> None:
     environment = {**os.environ, 'OMP_NUM_THREADS': '1'}
     launcher = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node', '2']
-    arguments = train(tmp_path, 'methods=[delama,oracle,delama_paper]')
     result = subprocess.run(
         [sys.executable, *launcher, '-m', 'delama_ros.cli.main', *arguments],
         capture_output=True, text=True, env=environment, timeout=300,
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_two_processes_give_the_result_of_one(run, tmp_path) -> None:
+    in_two_processes(train(tmp_path, 'methods=[delama,oracle,delama_paper]'))
     for method in ('wc', 'delama'):
         one, two = weights(run, method), weights(tmp_path, method)
         for name in one:
@@ -119,15 +123,40 @@ def test_what_is_there_is_not_trained_again_or_overwritten(run, capsys, monkeypa
     assert 'other settings' in capsys.readouterr().err
 
 
-def test_generated_digits(tmp_path) -> None:
+def train_digits(out, *more):
     images = [
-        'functions=0', 'groups=2', 'samples=2', 'questions=5', 'pretrain_iterations=3',
-        'pretrain_batch=8', 'frozen=true', 'pretrain_mirror=true', 'pretrain_shift=1',
-        'pretrain_smoothing=0.1', 'pretrain_decay=0.01', 'pretrain_bfloat16=true', 'directions=4',
+        'groups=2', 'samples=2', 'questions=5', 'pretrain_iterations=3', 'pretrain_batch=8',
+        'pretrain_mirror=true', 'pretrain_shift=1', 'pretrain_smoothing=0.1',
+        'pretrain_decay=0.01', 'frozen=true', *more,
     ]
     sets = [s for s in (*TINY, *images) if not s.startswith('functions')]
     arguments = [part for setting in sets for part in ('--set', setting)]
-    assert main(['train', 'mnist', '--data', 'generated', *arguments, '--out', str(tmp_path)]) == 0
+    return ['train', 'mnist', '--data', 'generated', *arguments, '--out', str(out)]
+
+
+def test_two_processes_train_one_backbone(tmp_path) -> None:
+    arguments = ('pretrain_bfloat16=false', 'wc_epochs=1', 'methods=[]')
+    assert main(train_digits(tmp_path / 'one', *arguments)) == 0
+    in_two_processes(train_digits(tmp_path / 'two', *arguments))
+    one, two = (weights(tmp_path / name, 'backbone') for name in ('one', 'two'))
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], rtol=5e-3, atol=5e-4, err_msg=name)
+    assert weights(tmp_path / 'two', 'wc')  # with the backbone that the first process has written
+
+
+def test_a_backbone_serves_other_settings_of_the_task(tmp_path, capsys) -> None:
+    assert main(train_digits(tmp_path / 'one', 'wc_epochs=1', 'methods=[]')) == 0
+    (tmp_path / 'two' / 'seed0').mkdir(parents=True)
+    for suffix in ('.json', '.npz'):
+        shutil.copy(tmp_path / 'one/seed0' / f'backbone{suffix}', tmp_path / 'two/seed0')
+    assert main(train_digits(tmp_path / 'two', 'wc_epochs=2', 'methods=[]', 'samples=3')) == 0
+    assert 'backbone is there already' in capsys.readouterr().out
+    assert main(train_digits(tmp_path / 'two', 'methods=[]', 'pretrain_shift=2')) == 2
+    assert 'other settings' in capsys.readouterr().err
+
+
+def test_generated_digits(tmp_path) -> None:
+    assert main(train_digits(tmp_path, 'pretrain_bfloat16=true')) == 0
     lines = (tmp_path / 'seed0' / 'backbone.jsonl').read_text().splitlines()
     assert 0 <= json.loads(lines[-1])['values']['classifier'] <= 100
     kept, learned = weights(tmp_path, 'backbone'), weights(tmp_path)
