@@ -73,25 +73,30 @@ def test_evaluation(run, tmp_path, capsys) -> None:
     assert sparse['delama']['mse'] != figures['methods']['delama']['mse']
 
 
-def test_a_stopped_run_goes_on_to_the_same_end(run, tmp_path, monkeypatch) -> None:
-    class Stop(Exception):  # noqa: N818
-        pass
+class Stop(Exception):  # noqa: N818
+    pass
 
+
+def stop_and_go_on(arguments, folder, monkeypatch, after) -> None:
     plain = Loop._save
     saves = iter(range(1, 100))
 
     def save_and_stop(self, optimiser) -> None:
         plain(self, optimiser)
-        if next(saves) == 3:  # in the second method
+        if next(saves) == after:
             raise Stop
 
-    arguments = train(tmp_path, 'methods=[delama,oracle,delama_paper]')
     monkeypatch.setattr(Loop, '_save', save_and_stop)
     with pytest.raises(Stop):
         main(arguments)
     monkeypatch.undo()
-    assert list(tmp_path.glob('seed0/*.state'))
+    assert list(folder.glob('seed0/*.state'))
     assert main(arguments) == 0
+
+
+def test_a_stopped_run_goes_on_to_the_same_end(run, tmp_path, monkeypatch) -> None:
+    arguments = train(tmp_path, 'methods=[delama,oracle,delama_paper]')
+    stop_and_go_on(arguments, tmp_path, monkeypatch, after=3)  # in the second method
     for method in ('wc', 'delama', 'oracle'):
         whole, resumed = weights(run, method), weights(tmp_path, method)
         assert all(np.array_equal(whole[name], resumed[name]) for name in whole)
@@ -142,6 +147,16 @@ def test_two_processes_train_one_backbone(tmp_path) -> None:
     for name in one:
         np.testing.assert_allclose(two[name], one[name], rtol=5e-3, atol=5e-4, err_msg=name)
     assert weights(tmp_path / 'two', 'wc')  # with the backbone that the first process has written
+
+
+def test_a_stopped_backbone_goes_on_to_the_same_end(tmp_path, monkeypatch) -> None:
+    changes = ('pretrain_bfloat16=true', 'wc_epochs=1', 'methods=[]')
+    assert main(train_digits(tmp_path / 'one', *changes)) == 0
+    two = tmp_path / 'two'
+    stop_and_go_on(train_digits(two, *changes), two, monkeypatch, after=2)
+    for name in ('backbone', 'wc'):
+        whole, resumed = weights(tmp_path / 'one', name), weights(two, name)
+        assert all(np.array_equal(whole[key], resumed[key]) for key in whole)
 
 
 def test_a_backbone_serves_other_settings_of_the_task(tmp_path, capsys) -> None:
