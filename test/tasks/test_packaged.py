@@ -56,7 +56,16 @@ def test_mnist(tmp_path) -> None:
     assert methods['delama']['accuracy'][0] > methods['delama_paper']['accuracy'][0]
 
 
-@pytest.mark.parametrize('task', ['regression', 'mnist'])
+@pytest.mark.skipif(not (DATA / 'cifar10').is_dir(), reason=f'no CIFAR-10 data in {DATA}')
+def test_cifar10(tmp_path) -> None:
+    data = ('--data', str(DATA / 'cifar10'))
+    values = evaluate('cifar10', tmp_path, '--methods', 'delama', *data)['methods']['delama']
+    first, middle, last = (values['accuracy'][t] for t in (0, 4, 9))
+    # Above what the paper prints.
+    assert (first > 46.87, middle > 72.57, last > 76.03) == (True, True, True)
+
+
+@pytest.mark.parametrize('task', ['regression', 'mnist', 'cifar10'])
 def test_checkpoints_are_small(task) -> None:
     files = list(packaged(task).rglob('*.*'))
     assert files
