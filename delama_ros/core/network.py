@@ -29,6 +29,7 @@ class Output:
 
     theta: Tensor  # (B, T, N, n, K, C)
     W: Tensor  # (B, T, N, N)
+    belief: Tensor  # that two learn the same, (B, T, N, N): its probability where known, else W
     z: Tensor  # (B, T, N), each agent's own copy
     local: Tensor  # θ before collaboration, (B, T, N, n, K, C)
     A: Tensor  # (B, T, N, n, K, K)
@@ -138,7 +139,7 @@ class DeLAMA(nn.Module):
         if at is not None:
             links = links[:, at]
             oracle = None if oracle is None else oracle[:, at]
-        found = None
+        found = together = None
         if self.evidence is not None:
             if moments is None:
                 raise ValueError('the distance by evidence needs the moments of the data')
@@ -147,14 +148,15 @@ class DeLAMA(nn.Module):
         local = local_solve(A, b, settings.lambda1_local)
         if not collaborate:
             W = torch.zeros_like(links, dtype=A.dtype)
-            return Output(local, W, W[..., 0], local, A, b)
+            return Output(local, W, W, W[..., 0], local, A, b)
         if oracle is not None:
             W = oracle.to(A.dtype)
             z = torch.zeros_like(W[..., 0])
         elif found is not None:
             W, z = graph.infer(found.apart, links, settings)
             # A budget has to be spent; an edge counts only as far as both ends believe in it.
-            W = W * (1 - torch.maximum(found.apart, found.apart.mT))
+            together = 1 - torch.maximum(found.apart, found.apart.mT)
+            W = W * together
         else:
             W, z = graph.infer(pairwise(self._distance, A, local), links, settings)  # type: ignore[arg-type]
         start = local
@@ -164,7 +166,7 @@ class DeLAMA(nn.Module):
             theta = self._one_by_one(A, b, W, start, settings)
         else:
             theta = self._solve(A, b, W, start, settings)
-        return Output(theta, W, z, local, A, b)
+        return Output(theta, W, W if together is None else together * links, z, local, A, b)
 
     def _one_by_one(
         self, A: Tensor, b: Tensor, W: Tensor, local: Tensor, settings: Settings

@@ -24,7 +24,7 @@ def mlp(hidden: int = 50) -> nn.Module:
 
 def convolutions(side: int = 28) -> nn.Module:
     """MNIST: two layers of convolution."""
-    return nn.Sequential(
+    return _for_images(
         nn.Conv2d(1, 16, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
         nn.Conv2d(16, 32, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
         nn.Flatten(), nn.Linear(32 * (side // 4) ** 2, FEATURES),
@@ -57,16 +57,27 @@ def resnet18(width: int = 64, stride: int = 1) -> nn.Module:
     for outer, step in ((width, 1), (2 * width, 2), (4 * width, 2), (8 * width, 2)):
         layers += [Residual(inner, outer, step), Residual(outer, outer, 1)]
         inner = outer
-    return nn.Sequential(
+    return _for_images(
         *layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inner, FEATURES)
     )
+
+
+def _for_images(*layers: nn.Module) -> nn.Module:
+    """Return the layers with features of one length, so that only directions tell.
+
+    A classifier then draws the images of a class together and classes apart as far as they go;
+    an image of a class that was never seen is unlike all that were.
+    """
+    net = nn.Sequential(*layers, nn.RMSNorm(FEATURES, elementwise_affine=False))
+    # A quarter faster on a processor.
+    net.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return net
 
 
 class OnTask(nn.Module):
     """A backbone on a task's inputs as batches hold them; each different image is computed once.
 
-    Features of images pass an affine layer that can be learned while the backbone is frozen. It
-    follows a linear layer, so that the two are one: the architecture stays what it is.
+    Features of images pass an affine layer that can be learned while the backbone is frozen.
     """
 
     def __init__(self, task: Task, backbone: nn.Module) -> None:

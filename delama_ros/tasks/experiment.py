@@ -16,16 +16,18 @@ import torch
 from torch import Tensor, nn
 
 from delama_ros.tasks.images import Images
-from delama_ros.tasks.learner import Learner, mixed
+from delama_ros.tasks.learner import Learner, objective
 from delama_ros.tasks.measure import measure
 from delama_ros.tasks.methods import METHODS, Method, settings_of
 from delama_ros.tasks.pretrain import pretrain_stage
-from delama_ros.tasks.saved import load_learner, plain, save_learner
+from delama_ros.tasks.saved import BACKBONE, load_learner, plain, save_learner
 from delama_ros.tasks.schedule import Training
 from delama_ros.tasks.task import Batch, Task, fixed
 from delama_ros.training import processes
 from delama_ros.training.curves import plot_curves
 from delama_ros.training.loop import Check, Loop, Parameters, Stage
+
+PRETRAINING = ('pretrain_', 'width', 'stride')  # how the settings of a backbone begin
 
 
 class Experiment:
@@ -40,6 +42,9 @@ class Experiment:
         # Which methods are trained in one go is not part of how each of them is made.
         settings = {key: v for key, v in asdict(training).items() if key != 'methods'}
         self._made = plain({**made, 'seed': seed, 'training': settings})
+        # A backbone serves all tasks and methods that are trained with it.
+        own = {key: v for key, v in settings.items() if key.startswith(PRETRAINING)}
+        self._backbone_made = plain({**made, 'seed': seed, 'task': {}, 'training': own})
         self._validation = fixed(task, training.validation, 'validation', seed)
         self._same = None if training.fresh else fixed(task, training.sequences, 'train', seed)
 
@@ -48,10 +53,12 @@ class Experiment:
         self._folder.mkdir(parents=True, exist_ok=True)
         start = None
         if self._training.pretrain_iterations:
-            start = self._finished('backbone')
+            start = self._finished(BACKBONE)
             if start is None:
-                start = self._new('wc')
-                self._train('backbone', start, pretrain_stage(start, self._task, self._training))
+                fresh = self._new('wc')
+                self._train(BACKBONE, fresh, pretrain_stage(fresh, self._task, self._training))
+                processes.wait()
+                start = self._finished(BACKBONE)  # rounded as stored, as whoever reads it has it
         # All begin with the features of `wc`, which are those of `start` if these are not changed.
         for method in dict.fromkeys(('wc', *self._training.methods)):
             learner = self._finished(method)
@@ -96,16 +103,21 @@ class Experiment:
         if not path.with_suffix('.json').exists():
             return None
         learner, made = load_learner(path, self._task, self._backbone)
-        if any(made[key] != self._made[key] for key in ('task', 'training')):
+        if any(made[key] != self._made_of(name)[key] for key in ('task', 'training')):
             raise ValueError(f'{path}.json was made with other settings, expected another --out')
         self._say(f'{path} is there already')
         return learner
+
+    def _made_of(self, name: str) -> dict[str, Any]:
+        """Return what decides how a checkpoint comes out."""
+        made: dict[str, Any] = self._backbone_made if name == BACKBONE else self._made
+        return made
 
     def _train(self, name: str, learner: Learner, stage: Stage) -> None:
         """Train and save; a stopped run is known by what it was made with."""
         loop = Loop(
             learner, [stage], seed=self._seed,
-            identity={key: value for key, value in self._made.items() if key != 'command'},
+            identity={k: value for k, value in self._made_of(name).items() if k != 'command'},
             state=self._folder / f'{name}.state', log=self._folder / f'{name}.jsonl',
             coefficients=lambda: coefficients(learner), say=self._say,
         )
@@ -113,7 +125,7 @@ class Experiment:
         if processes.rank() == 0:
             best = [line for line in loop.progress.curve if line['best']][-1]
             save_learner(learner, self._folder / name, {
-                **self._made, 'seconds': round(loop.progress.seconds),
+                **self._made_of(name), 'seconds': round(loop.progress.seconds),
                 'validation': best['values'],
             })
 
@@ -129,15 +141,16 @@ class Experiment:
             batch = self._draw(rng)
             steps = batch.X.shape[1]
             at = torch.from_numpy(rng.choice(steps, min(steps, training.looks), replace=False))
-            return mixed(learner.losses(learner(batch, mode, at=at), batch))
+            return objective(self._task, learner.losses(learner(batch, mode, at=at), batch))
 
         def check() -> Check:
             losses, scores = measure(learner, self._validation, mode)[:2]
             shown = sorted({0, (len(losses) - 1) // 2, len(losses) - 1})
             means = scores.mean(0)
-            return Check(
-                -mixed(losses).item(), {self._task.metric: [means[t].item() for t in shown]}
-            )
+            best = -objective(self._task, losses)
+            if self._task.metric == 'accuracy':  # it does not follow how sure wrong answers are
+                best = means.mean()
+            return Check(best.item(), {self._task.metric: [means[t].item() for t in shown]})
 
         every = max(1, iterations // training.checks)
         groups = parameter_groups(learner, rate, training.faster)

@@ -106,10 +106,15 @@ class Images:
         return (flat.float() / 127.5 - 1).reshape(*X.shape, *flat.shape[1:])
 
 
-def mirrored_and_shifted(images: Tensor, rng: np.random.Generator, most: int = 3) -> Tensor:
-    """Mirror half of the images (n, channels, height, width), shift each by up to some pixels."""
+def mirrored(images: Tensor, rng: np.random.Generator) -> Tensor:
+    """Mirror half of the images (n, channels, height, width), left to right."""
+    turned = torch.from_numpy(rng.random((len(images), 1, 1, 1)) < 0.5)
+    return torch.where(turned, images.flip(-1), images)
+
+
+def shifted(images: Tensor, rng: np.random.Generator, most: int) -> Tensor:
+    """Move each of the images (n, channels, height, width) by up to some pixels."""
     n, _, height, width = images.shape
-    images = torch.where(torch.from_numpy(rng.random((n, 1, 1, 1)) < 0.5), images.flip(-1), images)
     padded = pad(images, (most,) * 4, mode='replicate')
     top, left = (torch.from_numpy(rng.integers(0, 2 * most + 1, (n, 1))) for _ in range(2))
     rows, columns = top + torch.arange(height), left + torch.arange(width)

@@ -19,7 +19,7 @@ from delama_ros.training.processes import shared_mean
 Mode: TypeAlias = Literal['delama', 'wc', 'wm', 'oracle']
 
 LOG_SHARE = 0.5  # of log L_t in the loss: the first steps would decide alone without it
-REACH = 5.0  # a peer's classes count as seen at a weight well above 1 / reach, which is learned
+REACH = 5.0  # a peer's classes count as seen at a belief well above 1 / reach, which is learned
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Learner(nn.Module):
         predictions = batch.predictions(features, output.theta[..., 0, :, :])
         if 'log_scale' in self.logits:
             if 'offset' in self.logits:
-                trust = 1 - torch.exp(-self.logits['log_reach'].exp() * output.W)
+                trust = 1 - torch.exp(-self.logits['log_reach'].exp() * output.belief)
                 seen = seen_classes(batch.Y, trust, memory=mode != 'wm', at=at)
                 predictions = predictions + self.logits['offset'] * seen[..., None, :]
             predictions = self.logits['log_scale'].exp() * predictions
@@ -115,8 +115,14 @@ class Learner(nn.Module):
             evidence.directions.copy_(vectors.flip(-1)[:, : evidence.directions.shape[1]])
 
 
-def mixed(losses: Tensor) -> Tensor:
-    """Return the loss to minimise: the mean over steps and a share of the mean logarithm."""
+def objective(task: Task, losses: Tensor) -> Tensor:
+    """Return what is minimised from the losses of steps (T,).
+
+    It is their mean and, as squared errors fall a hundredfold over time, a share of the mean
+    logarithm; cross-entropies of late steps have a say without it.
+    """
+    if task.metric == 'accuracy':
+        return losses.mean()
     return losses.mean() + LOG_SHARE * losses.log().mean()
 
 

@@ -8,12 +8,15 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from delama_ros.tasks.backbones import CHUNK, FEATURES
-from delama_ros.tasks.images import Images, mirrored_and_shifted
+from delama_ros.tasks.images import Images, mirrored, shifted
 from delama_ros.tasks.learner import Learner
 from delama_ros.tasks.schedule import Training
 from delama_ros.tasks.task import Task
 from delama_ros.training import processes
 from delama_ros.training.loop import Check, Stage
+
+CHECKS = 20  # all of them made: it gets better to the very end, as the rate falls
+WARM_UP = 0.1  # of the iterations: networks without batch norm do not bear high rates at first
 
 
 def pretrain_stage(learner: Learner, task: Task, training: Training) -> Stage:
@@ -29,11 +32,17 @@ def pretrain_stage(learner: Learner, task: Task, training: Training) -> Stage:
     def loss(rng: np.random.Generator) -> Tensor:
         picked = torch.from_numpy(rng.choice(task.data.splits['train'], size))
         shown = task.inputs(picked)
-        if training.augment:
-            shown = mirrored_and_shifted(shown, rng)
+        if training.pretrain_mirror:
+            shown = mirrored(shown, rng)
+        if training.pretrain_shift:
+            shown = shifted(shown, rng, training.pretrain_shift)
         part = processes.share(size)
-        logits = head(backbone.backbone(shown[part]))
-        return processes.shared_mean(cross_entropy(logits, labels[picked[part]]))
+        with torch.autocast('cpu', torch.bfloat16, enabled=training.pretrain_bfloat16):
+            features = backbone.backbone(shown[part])
+        return processes.shared_mean(cross_entropy(
+            head(features.float()), labels[picked[part]],
+            label_smoothing=training.pretrain_smoothing,
+        ))
 
     def check() -> Check:
         picked = torch.from_numpy(task.data.splits['validation'])
@@ -42,6 +51,9 @@ def pretrain_stage(learner: Learner, task: Task, training: Training) -> Stage:
         return Check(hits, {'classifier': 100 * hits})
 
     iterations = training.pretrain_iterations
-    groups = [([*backbone.backbone.parameters(), *head.parameters()], training.rate)]
-    every = max(1, iterations // training.checks)
-    return Stage('backbone', iterations, groups, loss, check, every, training.patience)
+    groups = [([*backbone.backbone.parameters(), *head.parameters()], training.pretrain_rate)]
+    every = max(1, iterations // CHECKS)
+    return Stage(
+        'backbone', iterations, groups, loss, check, every, patience=2 * CHECKS,
+        warm_up=WARM_UP, decay=training.pretrain_decay,
+    )

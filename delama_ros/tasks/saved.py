@@ -1,4 +1,8 @@
-"""Trained learners as checkpoints."""
+"""Trained learners as checkpoints.
+
+A backbone that is frozen is the same in all methods of a run: it has a checkpoint of its own, in 16
+bits, and the others leave it out.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,18 @@ from delama_ros.core.checkpoint import Checkpoint, CheckpointError, load
 from delama_ros.tasks.learner import Learner
 from delama_ros.tasks.task import Task
 
+FROZEN = 'network.backbone.backbone.'  # how the names of its arrays begin
+BACKBONE = 'backbone'  # the name of its checkpoint
+
 
 def save_learner(learner: Learner, path: Path, made: Mapping[str, Any]) -> None:
     """Write path.json and path.npz; made says how, in JSON values."""
     arrays = {
         name: value.numpy() for name, value in learner.state_dict().items()
-        if not name.startswith('head.')
+        if not name.startswith('head.') and not (learner.frozen and name.startswith(FROZEN))
     }
+    if path.name == BACKBONE:
+        arrays |= {n: a.astype('float16') for n, a in arrays.items() if n.startswith(FROZEN)}
     Checkpoint(learner.task.name, learner.network.settings(), arrays, plain(made)).save(path)
 
 
@@ -33,7 +42,11 @@ def load_learner(
     settings = stored.settings
     if rounds is not None:
         settings = replace(settings, update_rounds=rounds)
-    state = {name: torch.from_numpy(value) for name, value in stored.arrays.items()}
+    arrays = stored.arrays
+    if not any(name.startswith(FROZEN) for name in arrays):
+        shared = load(path.with_name(BACKBONE), task=task.name).arrays
+        arrays |= {name: value for name, value in shared.items() if name.startswith(FROZEN)}
+    state = {name: torch.from_numpy(value) for name, value in arrays.items()}
     directions = state.get('network.evidence.directions', torch.zeros(1, 1)).shape[1]
     learner = Learner(
         task, backbone(), settings, directions=directions, seen_offset='logits.offset' in state

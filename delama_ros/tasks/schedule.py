@@ -19,7 +19,12 @@ class Training:
     looks: int = 4  # steps of them that the loss looks at, drawn anew in every iteration
     pretrain_iterations: int = 0  # of the backbone as a plain classifier, for images
     pretrain_batch: int = 128  # images per iteration
-    augment: bool = False  # mirror and shift images while the backbone is pre-trained
+    pretrain_rate: float = 2e-3
+    pretrain_decay: float = 0.0  # of weights, in a unit of the rate
+    pretrain_smoothing: float = 0.0  # share of the right label that is given to all labels
+    pretrain_mirror: bool = False  # half of the images
+    pretrain_shift: int = 0  # pixels by which images are moved at most
+    pretrain_bfloat16: bool = False  # multiply in 16 bits
     wc_epochs: int = 30
     epochs: int = 16  # of all rounds unrolled
     rate: float = 3e-3
@@ -38,8 +43,10 @@ class Training:
         for name in ('sequences', 'batch', 'looks', 'wc_epochs', 'epochs', 'validation', 'checks',
                      'patience', 'rounds', 'directions', 'width', 'stride', 'pretrain_batch'):
             require(name, getattr(self, name), getattr(self, name) >= 1, 'at least 1')
-        for name in ('rate', 'unrolled_rate', 'faster'):
+        for name in ('rate', 'unrolled_rate', 'faster', 'pretrain_rate'):
             require(name, getattr(self, name), 0 < getattr(self, name) < 1000, 'above 0')
-        require('pretrain_iterations', self.pretrain_iterations, self.pretrain_iterations >= 0,
-                'at least 0')
+        for name in ('pretrain_iterations', 'pretrain_decay', 'pretrain_shift'):
+            require(name, getattr(self, name), getattr(self, name) >= 0, 'at least 0')
+        require('pretrain_smoothing', self.pretrain_smoothing, 0 <= self.pretrain_smoothing < 1,
+                'a share in [0, 1)')
         require('batch', self.batch, self.batch <= self.sequences, 'at most sequences')

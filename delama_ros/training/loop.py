@@ -49,6 +49,8 @@ class Stage:
     every: int = 50  # iterations between checks
     patience: int = 5  # checks without progress after which the stage ends
     floor: float = 0.025  # of the first group's rate, where the cosine decay of all rates ends
+    warm_up: float = 0.0  # share of the iterations in which rates rise from 0, before the cosine
+    decay: float = 0.0  # of all that is learned, in a unit of the rate
 
 
 @dataclass
@@ -108,7 +110,9 @@ class Loop:
 
     def _run_stage(self, stage: Stage, keep: Callable[[Loop], None] | None) -> None:
         progress = self.progress
-        optimiser = torch.optim.Adam([{'params': p, 'top': rate} for p, rate in stage.groups])
+        optimiser = torch.optim.AdamW(
+            [{'params': p, 'top': rate} for p, rate in stage.groups], weight_decay=stage.decay
+        )
         if self._resumed is not None:
             optimiser.load_state_dict(self._resumed)
             self._resumed = None
@@ -134,12 +138,15 @@ class Loop:
                     if keep is not None:
                         keep(self)
 
-    def _iterate(self, stage: Stage, optimiser: torch.optim.Adam, learned: Parameters) -> float:
+    def _iterate(self, stage: Stage, optimiser: torch.optim.AdamW, learned: Parameters) -> float:
         k = self.progress.iteration
-        cosine = 0.5 + 0.5 * math.cos(math.pi * k / stage.iterations)
+        warm_up = stage.warm_up * stage.iterations
+        share = max(0.0, (k - warm_up) / (stage.iterations - warm_up))
+        cosine = 0.5 + 0.5 * math.cos(math.pi * share)
         floor = stage.floor * stage.groups[0][1]
         for group in optimiser.param_groups:
-            group['lr'] = floor + (group['top'] - floor) * cosine
+            rate = floor + (group['top'] - floor) * cosine
+            group['lr'] = rate * min(1.0, (k + 1) / warm_up) if warm_up else rate
         loss = stage.loss(np.random.default_rng([self._seed, self.progress.stage, k]))
         value = loss.item()
         if not math.isfinite(value):
@@ -177,7 +184,7 @@ class Loop:
             f'{shown}  {seconds:.0f} s{mark}'
         )
 
-    def _save(self, optimiser: torch.optim.Adam) -> None:
+    def _save(self, optimiser: torch.optim.AdamW) -> None:
         """Write all that is needed to go on, and the log up to here."""
         if self._log is not None:
             lines = [json.dumps(line) + '\n' for line in self.progress.curve]

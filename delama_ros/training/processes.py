@@ -36,6 +36,12 @@ def count() -> int:
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
+def wait() -> None:
+    """Wait until all processes are here."""
+    if count() > 1:
+        dist.barrier()
+
+
 def share(batch: int) -> slice:
     """Return which part of a batch is this process's."""
     if batch % count():

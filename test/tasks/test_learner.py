@@ -1,13 +1,15 @@
 """Learners: modes, loss, seen classes, and features that are computed once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from delama_ros.tasks.backbones import convolutions, mlp
 from delama_ros.tasks.digits import generated_digits
-from delama_ros.tasks.images import Images, Protocol, mirrored_and_shifted
-from delama_ros.tasks.learner import Learner, mixed, seen_classes
+from delama_ros.tasks.images import Images, Protocol, mirrored, shifted
+from delama_ros.tasks.learner import Learner, objective, seen_classes
 from delama_ros.tasks.measure import measure
 from delama_ros.tasks.methods import METHODS, settings_of
 from delama_ros.tasks.regression import Regression
@@ -38,7 +40,7 @@ def test_every_method_answers_and_learns(method, digits) -> None:
         model.look_at(batch)
         answers = model(batch, METHODS[method].mode)
         assert answers.predictions.shape == (2, 3, 4, batch.asked.shape[2], task.outputs)
-        mixed(model.losses(answers, batch)).backward()
+        objective(task, model.losses(answers, batch)).backward()
         gradients = [p.grad for p in model.backbone.parameters()]
         assert all(torch.isfinite(g).all() for g in gradients)
         assert any(g.any() for g in gradients)
@@ -56,11 +58,28 @@ def test_modes_differ_where_they_should() -> None:
     assert not torch.allclose(answers['oracle'][:, 0], answers['delama'][:, 0])
 
 
-def test_loss_gives_every_step_a_say() -> None:
+def test_belief_is_a_probability_where_one_is_known() -> None:
+    batch = fixed(SMALL, 6, 'test', 0)
+    links = batch.links.clone()
+    links[..., 0, 1] = links[..., 1, 0] = False
+    output = learner(SMALL, 'delama')(replace(batch, links=links)).output
+    off = ~torch.eye(4, dtype=torch.bool)
+    assert torch.equal(output.belief, output.belief.mT)
+    assert (output.belief[..., 0, 1] == 0).all()
+    assert ((output.belief >= 0) & (output.belief <= 1)).all()
+    # A weight is a share of a budget of 1, reduced by disbelief.
+    assert output.belief[..., off].mean() > output.W[..., off].mean() > 0
+    for method in ('delama_mina', 'oracle'):
+        output = learner(SMALL, method)(batch, METHODS[method].mode).output
+        assert torch.equal(output.belief, output.W)
+
+
+def test_loss_gives_every_step_a_say(digits) -> None:
     losses = torch.tensor([4.0, 0.01], requires_grad=True)
-    mixed(losses).backward()
+    objective(SMALL, losses).backward()
     # d/dL of L/T + ½ log(L)/T
     assert losses.grad.tolist() == pytest.approx([0.5 + 0.25 / 4, 0.5 + 0.25 / 0.01])
+    assert objective(digits, losses).item() == pytest.approx(2.005)
 
 
 def test_seen_classes_spread_to_trusted_peers() -> None:
@@ -102,9 +121,15 @@ def test_checkpoints_keep_all(tmp_path) -> None:
 
 def test_mirrored_and_shifted() -> None:
     images = torch.arange(2 * 3 * 8 * 8).reshape(2, 3, 8, 8).float()
-    out = mirrored_and_shifted(images, np.random.default_rng(0), most=1)
-    assert out.shape == images.shape
-    changes = [mirrored_and_shifted(images, np.random.default_rng(s), most=0) for s in range(8)]
+    moved = {
+        tuple((image[0, 4, 4] - images[k, 0, 4, 4]).item() for k, image in enumerate(
+            shifted(images, np.random.default_rng(s), most=1)
+        )) for s in range(20)
+    }
+    steps = {8 * rows + columns for rows in (-1, 0, 1) for columns in (-1, 0, 1)}
+    assert len(moved) > 10  # each image by a step of its own
+    assert {step for pair in moved for step in pair} <= steps
+    changes = [mirrored(images, np.random.default_rng(s)) for s in range(8)]
     kinds = {torch.equal(c[0], images[0]) for c in changes}
     assert kinds == {True, False}
     assert all(torch.equal(c[0], images[0]) or torch.equal(c[0], images[0].flip(-1))

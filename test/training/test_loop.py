@@ -111,3 +111,28 @@ def test_a_loss_that_is_no_number_ends_training() -> None:
     )
     with pytest.raises(ValueError, match='loss is nan in iteration 0 of first'):
         loop.run()
+
+
+@pytest.mark.parametrize(('warm_up', 'decay'), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.3)])
+def test_rates_rise_and_weights_decay(warm_up, decay) -> None:
+    model = nn.Linear(1, 1, bias=False)
+    nn.init.ones_(model.weight)
+    seen = []
+
+    def loss(rng):
+        seen.append(model.weight.item())
+        return model.weight.sum() * (0.0 if decay else 1.0)
+
+    stage = Stage('only', 20, [([model.weight], 0.1)], loss, lambda: Check(0.0, {}), every=20,
+                  warm_up=warm_up, decay=decay)
+    Loop(model, [stage], seed=0, identity={}, say=lambda text: None).run()
+    # Adam's step for a constant gradient is the rate itself.
+    steps = -np.diff(seen)
+    if decay:
+        assert seen[1] == pytest.approx(1 - 0.1 * decay)
+    elif warm_up:
+        assert steps[:10] == pytest.approx(0.1 * np.arange(1, 11) / 10, rel=1e-3)
+        assert (np.diff(steps[10:]) < 0).all()
+    else:
+        assert steps[0] == pytest.approx(0.1, rel=1e-3)
+        assert (np.diff(steps) < 0).all()
