@@ -34,6 +34,7 @@ ROWS: dict[str, Row] = {
     'wc': Row('wc', 'wc'),
     'wm': Row('delama', 'wm'),
     'delama_paper': Row('delama_paper'),
+    'delama_mina': Row('delama_mina'),
     'delama': Row('delama'),
     **SPARSE,
 }
@@ -47,6 +48,7 @@ LABELS = {
     'wc': 'DeLAMA-WC',
     'wm': 'DeLAMA-WM',
     'delama_paper': 'DeLAMA (paper, corrected)',
+    'delama_mina': 'DeLAMA (minA, row budget)',
     'delama': 'DeLAMA (ours)',
     **{name: f'DeLAMA (ours), {row.graph}' for name, row in SPARSE.items()},
 }
