@@ -71,7 +71,8 @@ class Cache:
         part.replace(path)
 
     def _path(self, cell: Cell) -> Path:
-        return self._folder / f'{cell.task}-{cell.method}-{cell.setup}-{cell.kind}-{cell.key}.json'
+        setup = Path(cell.setup).stem  # of mapping it is a plan, which may be a file
+        return self._folder / f'{cell.task}-{cell.method}-{setup}-{cell.kind}-{cell.key}.json'
 
 
 def compute_all(

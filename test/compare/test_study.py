@@ -67,3 +67,11 @@ def test_a_damaged_file_counts_as_absent(tmp_path) -> None:
     (file,) = tmp_path.iterdir()
     file.write_text(file.read_text()[:20])
     assert cache.get(CELL) is None
+
+
+def test_a_plan_in_a_file_is_a_set_up_too(tmp_path) -> None:
+    cache = Cache(tmp_path)
+    first, second = (replace(CELL, setup=f'{place}/plan.yaml') for place in ('/maps', '../other'))
+    cache.put(first, {'value': 1})
+    assert cache.get(first) == {'value': 1}
+    assert cache.get(second) is None
