@@ -19,6 +19,7 @@ LABELS = {
     'logodds': 'log-odds grid, alone',
     'logodds_merged': 'log-odds grid, all raw scans',
     'ceiling': 'perfect map of what was seen',
+    'delama_completed': 'DeLAMA, completed',
 }
 
 
