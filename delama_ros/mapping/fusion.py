@@ -123,8 +123,8 @@ class Fusion:
         """Return M θ (n, K, 1) for evidence (n, P) and θ (n, K, 1), without making M."""
         size, parts = self._shape.features, self._shape.parts
         each = (theta[..., 0] @ self._matrices.reshape(-1, size).T).reshape(-1, parts, size)
-        pulled: Floats = (evidence[:, None, :] @ each).mT
-        return pulled
+        pulled: Floats = evidence[:, None, :] @ each  # (n, 1, K)
+        return pulled.swapaxes(1, 2)
 
     def _faded(self, model: Model) -> Model:
         """Return what is left of a model that was told in an earlier step."""
