@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from delama_ros.compare.catalogue import features_of, fresh_backbone, learner_of
 from delama_ros.compare.experiment import (
     Result,
     Setting,
+    given,
     goodness,
     plain_problem,
     play,
@@ -50,10 +52,11 @@ def needs_choice(method: str) -> bool:
 def _choose(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures:
     """Search the rate first, then the method's own coefficient at that rate."""
     tried: dict[Setting, float] = {}
+    run = _gradient(cell, task, batch, model)
 
     def search(settings: list[Setting]) -> Setting:
         for setting in settings:
-            tried[setting] = goodness(task, _gradient(cell, task, batch, setting, model))
+            tried[setting] = goodness(task, run(setting))
         return max(tried, key=tried.__getitem__)
 
     entry = ENTRIES[cell.method]
@@ -84,13 +87,13 @@ def _test(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Result:
     if cell.method in GRIDS:
         learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)
         return run_graph(batch, GRIDS[cell.method][setting['index']][1], learner)
-    return _gradient(cell, task, batch, Setting(**setting), model)
+    return _gradient(cell, task, batch, model)(Setting(**setting))
 
 
 def _gradient(
-    cell: Cell, task: Task, batch: Batch, setting: Setting, model: Path | None
-) -> Result:
-    """Run a gradient method: plain, or strong on trained features and all own data."""
+    cell: Cell, task: Task, batch: Batch, model: Path | None
+) -> Callable[[Setting], Result]:
+    """Return what runs a gradient method: plain, or strong on trained features and all own data."""
     strong = cell.setup == 'strong'
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(cell.seed)
@@ -100,10 +103,15 @@ def _gradient(
         else:
             problem = plain_problem(task, fresh_backbone(cell.task, cell.seed))
             inputs = task.inputs
-    effort = Effort(cell.sizes.rounds, cell.sizes.local)
-    return play(
-        task, batch, inputs, problem, cell.method, setting, effort, replay=strong, seed=cell.seed
-    )
+    data, effort = given(batch, inputs), Effort(cell.sizes.rounds, cell.sizes.local)
+
+    def run(setting: Setting) -> Result:
+        return play(
+            task, batch, data, problem, cell.method, setting, effort, replay=strong,
+            seed=cell.seed,
+        )
+
+    return run
 
 
 def _folder(model: Path | None) -> Path:

@@ -64,10 +64,25 @@ def strong_problem(task: Task) -> Problem:
     return Problem(Networks(nn.Sequential(head), head='0'), LOSSES[task.loss], CLIP)
 
 
+@dataclass(frozen=True)
+class Given:
+    """What networks take of a batch: all samples (B, T, N, S, ...), questions (B, N, Q, ...)."""
+
+    X: Tensor
+    questions: Tensor
+
+
+@torch.no_grad()
+def given(batch: Batch, inputs: Inputs) -> Given:
+    """Compute it, once for all settings that are tried: features of images take their time."""
+    asked = _over(inputs, batch.asked, 3)
+    return Given(_over(inputs, batch.X, 4), asked[torch.arange(len(asked))[:, None], batch.sheet])
+
+
 def play(
     task: Task,
     batch: Batch,
-    inputs: Inputs,
+    data: Given,
     problem: Problem,
     name: str,
     setting: Setting,
@@ -78,20 +93,16 @@ def play(
 ) -> Result:
     """Run a method through all steps of all sequences and score it after each."""
     B, T, N = batch.X.shape[:3]
-    with torch.no_grad():
-        X = _over(inputs, batch.X, 4)
-        asked = _over(inputs, batch.asked, 3)
-    questions = asked[torch.arange(B)[:, None], batch.sheet]  # (B, N, Q, ...)
     effort = Effort(effort.rounds, effort.local, setting.rate)
     method = ENTRIES[name].make(problem, effort, (B, N), setting.strength)
     generator = torch.Generator().manual_seed(seed)
     scores = []
     for t in range(T):
         first = 0 if replay else t
-        draw = _samples(X[:, first : t + 1], batch.Y, batch.weight, first, generator)
+        draw = _samples(data.X[:, first : t + 1], batch.Y, batch.weight, first, generator)
         theta = method.step(draw, batch.links[:, t])
         with torch.no_grad():
-            answers = problem.networks(theta, questions)[:, None]  # (B, 1, N, Q, C)
+            answers = problem.networks(theta, data.questions)[:, None]  # (B, 1, N, Q, C)
         scores.append(score(task, answers.double(), batch)[:, 0])
     return Result(torch.stack(scores, 1).tolist(), method.bytes_per_step, method.rounds)
 

@@ -8,6 +8,7 @@ from delama_ros.compare.catalogue import features_of, fresh_backbone
 from delama_ros.compare.experiment import (
     Setting,
     _samples,
+    given,
     goodness,
     plain_problem,
     play,
@@ -64,7 +65,7 @@ def test_every_method_runs_on_images_plain_and_strong(images, images_learner, na
         problem = strong_problem(task) if strong else plain_problem(task, convolutions())
         inputs = features_of(task, learner) if strong else task.inputs
         result = play(
-            task, batch, inputs, problem, name, setting, effort, replay=strong, seed=0
+            task, batch, given(batch, inputs), problem, name, setting, effort, replay=strong, seed=0
         )
         assert np.array(result.scores).shape == (1, 2)
         assert all(0 <= value <= 100 for row in result.scores for value in row)
@@ -79,7 +80,8 @@ def test_every_method_runs_on_images_plain_and_strong(images, images_learner, na
 def test_learning_helps_and_tuning_sees_it(batch) -> None:
     results = [
         play(
-            TASK, batch, TASK.inputs, plain_problem(TASK, fresh_backbone('regression', 0)),
+            TASK, batch, given(batch, TASK.inputs),
+            plain_problem(TASK, fresh_backbone('regression', 0)),
             'fedavg_ft', Setting(rate, 30), Effort(rounds=5, local=5), replay=False, seed=0,
         )
         for rate in (1e-9, 0.03)
@@ -90,7 +92,7 @@ def test_learning_helps_and_tuning_sees_it(batch) -> None:
 def test_a_run_that_diverged_is_never_chosen(batch) -> None:
     problem = plain_problem(TASK, fresh_backbone('regression', 0))
     result = play(
-        TASK, batch, TASK.inputs, problem, 'fedavg', Setting(1e30, 0.0), EFFORT,
+        TASK, batch, given(batch, TASK.inputs), problem, 'fedavg', Setting(1e30, 0.0), EFFORT,
         replay=False, seed=0,
     )
     assert goodness(TASK, result) == -np.inf
