@@ -86,8 +86,9 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.out)
     report.write(folder, rows, args.task, steps, metric)
     spent = time.monotonic() - began
+    over = f'{rows[0]["sequences"]} {"plans" if args.task == "mapping" else "sequences"}'
     print(
-        f'{metric} ± standard error over {rows[0]["sequences"]} sequences; kB per agent and step; '
+        f'{metric} ± standard error over {over}; kB per agent and step; '
         f'{spent:.0f} s; {folder}/{args.task}.md, .csv, .png'
     )
     if args.json:
