@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from delama_ros.compare.experiment import Inputs
 from delama_ros.resources import resource
+from delama_ros.tasks.backbones import convolutions, resnet18
 from delama_ros.tasks.catalogue import KINDS, make_backbone, make_task
 from delama_ros.tasks.evaluate import Run, packaged
 from delama_ros.tasks.learner import Learner
@@ -22,6 +24,13 @@ from delama_ros.training.config import configure_all, read_file
 # 1e-5 to 0.1 on validation sequences of regression.
 WHITE = 0.1
 
+# What is learned from scratch, unless as large a network as DeLAMA's backbone is asked for: half as
+# wide, and of colour images every other pixel's surroundings.
+SMALL: dict[str, Callable[[], nn.Module]] = {
+    'mnist': lambda: convolutions(width=8),
+    'cifar10': lambda: resnet18(width=8, stride=2),
+}
+
 
 @lru_cache(maxsize=8)
 def task_of(name: str, graph: str = 'full') -> Task:
@@ -30,10 +39,12 @@ def task_of(name: str, graph: str = 'full') -> Task:
     return make_task(name, configure_all((KINDS[name], Training), values)[0])
 
 
-def fresh_backbone(name: str, seed: int) -> nn.Module:
-    """Return a backbone with random parameters, of the size that `delama train` has."""
+def fresh_backbone(name: str, seed: int, *, full: bool) -> nn.Module:
+    """Return a backbone with random parameters; full: of the size that `delama train` has."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        if name in SMALL and not full:
+            return SMALL[name]()
         return make_backbone(name, read_file(resource(f'config/train_{name}.yaml')))()
 
 

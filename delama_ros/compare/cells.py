@@ -36,6 +36,8 @@ def work(cell: Cell, model: Path | None) -> Figures:
     task = task_of(cell.task)
     if cell.kind == 'tune':
         batch = fixed(task, cell.sizes.validation, 'validation', 0)
+        if cell.setup == 'plain' and cell.sizes.horizon:
+            batch = batch.until(cell.sizes.horizon)
         choose = _choose_graph if cell.method in GRIDS else _choose
         figures = choose(cell, task, batch, model)
     else:
@@ -101,7 +103,8 @@ def _gradient(
             learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)
             problem, inputs = strong_problem(task), features_of(task, learner)
         else:
-            problem = plain_problem(task, fresh_backbone(cell.task, cell.seed))
+            backbone = fresh_backbone(cell.task, cell.seed, full=cell.sizes.full)
+            problem = plain_problem(task, backbone)
             inputs = task.inputs
     data, effort = given(batch, inputs), Effort(cell.sizes.rounds, cell.sizes.local)
 

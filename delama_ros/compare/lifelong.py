@@ -6,22 +6,23 @@ EWC (Kirkpatrick et al., PNAS 2017):  f(θ) + λ/2 Σ_k Σ F_k (θ − θ*_k)²,
 MAS (Aljundi et al., ECCV 2018):  the same with Ω = E_x |∂ ‖f(x)‖² / ∂θ| in place of F.
 GEM (Lopez-Paz and Ranzato, NeurIPS 2017):  the step nearest to g that increases no past loss:
     g + Gᵀv, v = argmin_{v ≥ 0} ‖Gᵀv + g‖², G the gradients on what is remembered of past steps.
-A-GEM (Chaudhry et al., ICLR 2019):  r the gradient on all that is remembered; if gᵀr < 0,
-    g − (gᵀr / rᵀr) r.
+A-GEM (Chaudhry et al., ICLR 2019):  r the gradient on samples drawn from all that is remembered; if
+    gᵀr < 0, g − (gᵀr / rᵀr) r.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
+from scipy.optimize import nnls
 from torch import Tensor
 
 from delama_ros.compare.method import Effort, Method
 from delama_ros.compare.problem import Batch, Draw, Problem, cross_entropy
 
 TEMPERATURE = 2.0  # as in the LwF paper
-SWEEPS = 50  # of coordinate descent; past steps are few
 
 
 class Alone(Method):
@@ -164,38 +165,49 @@ class GEM(Alone):
 
 
 def project(g: Tensor, G: Tensor, margin: float = 0.0) -> Tensor:
-    """Return g + Gᵀv for g (..., P), G (..., k, P), v = argmin_{v ≥ margin} ‖Gᵀv + g‖².
-
-    The few unknowns of every agent are found by coordinate descent, all agents at once.
-    """
-    gram = G @ G.mT  # (..., k, k)
-    product = (G @ g.unsqueeze(-1)).squeeze(-1)
-    v = torch.full_like(product, margin)
-    scale = gram.diagonal(dim1=-2, dim2=-1).clamp(min=1e-12)
-    for _ in range(SWEEPS):
-        for k in range(v.shape[-1]):
-            slope = (gram[..., k, :] * v).sum(-1) + product[..., k]
-            v[..., k] = (v[..., k] - slope / scale[..., k]).clamp(min=margin)
-    violated = (product < 0).any(-1, keepdim=True)
-    return torch.where(violated, g + (v.unsqueeze(-2) @ G).squeeze(-2), g)
+    """Return g + Gᵀv for g (..., P), G (..., k, P), v = argmin_{v ≥ margin} ‖Gᵀv + g‖²."""
+    start = g + margin * G.sum(-2)  # of v − margin ≥ 0
+    gram, product = (
+        values.flatten(0, -3).double().nan_to_num(0.0, 0.0, 0.0).numpy()  # of runs that diverged
+        for values in (G @ G.mT, G @ start.unsqueeze(-1))
+    )  # (rows, k, k), (rows, k, 1)
+    # ‖Gᵀu + s‖² is ‖Lᵀu + L⁻¹Gs‖² up to a constant, LLᵀ = GGᵀ: k unknowns, whatever P.
+    ridge = 100 * torch.finfo(G.dtype).eps * gram.max((-1, -2), keepdims=True) + 1e-30
+    L = np.linalg.cholesky(gram + ridge * np.eye(gram.shape[-1]))
+    goals = -np.linalg.solve(L, product)[..., 0]
+    u = np.stack([nnls(root.T, goal)[0] for root, goal in zip(L, goals, strict=True)])
+    v = torch.from_numpy(u).to(G).reshape(*G.shape[:-2], 1, -1)
+    violated = ((G @ g.unsqueeze(-1)).squeeze(-1) < 0).any(-1, keepdim=True)
+    return torch.where(violated, start + (v @ G).squeeze(-2), g)
 
 
 class AGEM(Alone):
-    """One constraint: the loss on all that is remembered does not increase."""
+    """One constraint: the loss on what is drawn from memory does not increase."""
 
     def __init__(self, problem: Problem, effort: Effort, shape: tuple[int, ...]) -> None:
         super().__init__(problem, effort, shape)
         self.past: Batch | None = None
+        self.random = torch.Generator().manual_seed(0)
 
     def direction(self, theta: Tensor, batch: Batch) -> Tensor:
         """Return the projected gradient."""
         g = super().direction(theta, batch)
         if self.past is None:
             return g
-        r = super().direction(theta, self.past)
+        r = super().direction(theta, self.drawn(self.past, batch.weight.shape[-1]))
         inner = (g * r).sum(-1, keepdim=True)
         excess = inner / (r * r).sum(-1, keepdim=True).clamp(min=1e-20)
         return torch.where(inner < 0, g - excess * r, g)
+
+    def drawn(self, past: Batch, size: int) -> Batch:
+        """Draw some of what each agent remembers, none twice."""
+        order = torch.rand(past.weight.shape, generator=self.random).argsort(-1)[..., :size]
+
+        def part(values: Tensor) -> Tensor:
+            places = order.reshape(*order.shape, *(1,) * (values.ndim - order.ndim))
+            return torch.take_along_dim(values, places, order.ndim - 1)
+
+        return Batch(part(past.x), part(past.y), part(past.weight))
 
     def remember(self, batch: Batch) -> None:
         """Keep the data."""

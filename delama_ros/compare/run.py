@@ -51,8 +51,10 @@ def cells_of(
     cells = []
     for name in methods:
         for setup in setups if name in ENTRIES else ['delama']:
-            used = '' if setup == 'plain' else model
-            cells += [Cell('test', task, name, setup, seed, sizes, used) for seed in seeds]
+            plain = setup == 'plain'
+            used = '' if plain else model
+            spent = sizes if plain else replace(sizes, horizon=0, full=False)
+            cells += [Cell('test', task, name, setup, seed, spent, used) for seed in seeds]
     return cells
 
 

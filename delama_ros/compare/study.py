@@ -25,6 +25,8 @@ class Sizes:
     local: int = 5
     sequences: int = 20  # tested per seed
     validation: int = 5  # sequences that settings are chosen on
+    horizon: int = 0  # their first steps that plain settings are chosen on, 0 for all
+    full: bool = False  # plain networks of images are as large as DeLAMA's backbone
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ def mlp(hidden: int = 50) -> nn.Module:
     )
 
 
-def convolutions(side: int = 28) -> nn.Module:
+def convolutions(width: int = 16) -> nn.Module:
     """MNIST: two layers of convolution."""
     return _for_images(
-        nn.Conv2d(1, 16, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
-        nn.Conv2d(16, 32, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(32 * (side // 4) ** 2, FEATURES),
+        nn.Conv2d(1, width, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
+        nn.Conv2d(width, 2 * width, 5, padding=2), nn.SiLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(2 * width * 7**2, FEATURES),
     )
 
 

@@ -5,7 +5,7 @@ To add a task of your own, write one class with the members of `Task`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -38,6 +38,11 @@ class Batch:
     def rows(self, part: slice | Tensor) -> Batch:
         """Return some of the sequences."""
         return Batch(**{f.name: getattr(self, f.name)[part] for f in fields(self)})
+
+    def until(self, step: int) -> Batch:
+        """Return the sequences up to a step."""
+        over_time = ('X', 'Y', 'weight', 'links')
+        return replace(self, **{name: getattr(self, name)[:, :step] for name in over_time})
 
     def predictions(self, features: Tensor, theta: Tensor) -> Tensor:
         """Return f_θ (B, T, N, Q, C) from questions' features (B, P, Q, K) and θ (..., K, C)."""

@@ -81,7 +81,7 @@ def test_learning_helps_and_tuning_sees_it(batch) -> None:
     results = [
         play(
             TASK, batch, given(batch, TASK.inputs),
-            plain_problem(TASK, fresh_backbone('regression', 0)),
+            plain_problem(TASK, fresh_backbone('regression', 0, full=False)),
             'fedavg_ft', Setting(rate, 30), Effort(rounds=5, local=5), replay=False, seed=0,
         )
         for rate in (1e-9, 0.03)
@@ -90,7 +90,7 @@ def test_learning_helps_and_tuning_sees_it(batch) -> None:
 
 
 def test_a_run_that_diverged_is_never_chosen(batch) -> None:
-    problem = plain_problem(TASK, fresh_backbone('regression', 0))
+    problem = plain_problem(TASK, fresh_backbone('regression', 0, full=False))
     result = play(
         TASK, batch, given(batch, TASK.inputs), problem, 'fedavg', Setting(1e30, 0.0), EFFORT,
         replay=False, seed=0,
@@ -151,3 +151,25 @@ def test_the_true_graph_given_by_hand_is_the_oracle(batch, learner) -> None:
 def test_numbers_sent_by_the_paper(batch) -> None:
     """10 rounds of 50 numbers, n, Σd and min d, and two sums in each of 5 dual rounds."""
     assert numbers_sent(Learner(TASK, mlp(), PAPER), batch) == 10 * 50 + 3 + 2 * 5
+
+
+@pytest.mark.parametrize(('name', 'image'), [('mnist', (1, 28, 28)), ('cifar10', (3, 32, 32))])
+def test_networks_from_scratch_are_smaller_unless_full_ones_are_asked_for(name, image) -> None:
+    small, full = (fresh_backbone(name, 0, full=full) for full in (False, True))
+    assert small(torch.zeros(2, *image)).shape == full(torch.zeros(2, *image)).shape
+    sizes = [sum(p.numel() for p in net.parameters()) for net in (small, full)]
+    assert sizes[0] < 0.6 * sizes[1]
+
+
+def test_settings_chosen_on_the_first_steps_see_no_more(batch) -> None:
+    first = batch.until(1)
+    assert first.X.shape[1] == first.Y.shape[1] == first.weight.shape[1] == 1
+    problem = plain_problem(TASK, fresh_backbone('regression', 0, full=False))
+    whole, short = (
+        play(
+            TASK, part, given(part, TASK.inputs), problem, 'fedavg', Setting(0.03, 0.0), EFFORT,
+            replay=False, seed=0,
+        )
+        for part in (batch, first)
+    )
+    assert [row[:1] for row in whole.scores] == short.scores
