@@ -78,6 +78,7 @@ def compare(
         rows.append({
             'method': name, 'label': LABELS[name], 'setup': _setup(name, gradient),
             'mean': figures['f1'], 'error': figures['f1_se'],
+            'scores': [[at_t[0] for at_t in results[cell][name]] for cell in group],
             'bytes': sum(figures['bytes']) / len(figures['bytes']),
             'rounds': 50 if gradient else 0, 'sequences': len(group),
         })

@@ -49,14 +49,24 @@ def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[
     return header, lines
 
 
+def standard_error(values: Any) -> Any:
+    """Return the standard error of the mean over the first axis; 0 where there is one value."""
+    spread = np.std(values, axis=0, ddof=1) if len(values) > 1 else np.zeros(np.shape(values)[1:])
+    return spread / len(values) ** 0.5
+
+
 def _figure(value: float, error: float | None = None) -> str:
-    digits = 1 if value >= 10 else 2 if value >= 1 else 3 if value >= 0.1 else 4
+    size = abs(value)
+    digits = 1 if size >= 10 else 2 if size >= 1 else 3 if size >= 0.1 else 4
     text = f'{value:.{digits}f}'
     return text if error is None else f'{text} ± {error:.{digits}f}'
 
 
 def margins(rows: Rows, steps: Sequence[int], metric: str) -> list[str]:
-    """Say how DeLAMA stands against the best other method without a server, where there is one."""
+    """Say how DeLAMA stands against the best other method without a server, where there is one.
+
+    All methods saw the same sequences, so the error of the difference is that of its own mean.
+    """
     best = min if metric == 'mse' else max
     lines = []
     for own in rows:
@@ -66,9 +76,12 @@ def margins(rows: Rows, steps: Sequence[int], metric: str) -> list[str]:
         parts = []
         for t in steps:
             other = best(others, key=lambda row: row['mean'][t - 1])
+            ahead = np.array(own['scores'])[:, t - 1] - np.array(other['scores'])[:, t - 1]
+            ahead = -ahead if metric == 'mse' else ahead
             parts.append(
                 f't={t} {_figure(own["mean"][t - 1])} against {_figure(other["mean"][t - 1])} '
-                f'({other["label"]}, {other["setup"]})'
+                f'({other["label"]}, {other["setup"]}), '
+                f'{_figure(ahead.mean(), standard_error(ahead))} ahead'
             )
         lines.append(
             f'{own["label"]}, {own["setup"]}, and the best other method without a server: '

@@ -17,6 +17,7 @@ from delama_ros.compare.cells import needs_choice, work
 from delama_ros.compare.graph_learners import GRIDS
 from delama_ros.compare.ours import LABELS, ROWS, SPARSE
 from delama_ros.compare.registry import ENTRIES
+from delama_ros.compare.report import standard_error
 from delama_ros.compare.study import Cache, Cell, Figures, Sizes, compute_all
 
 METHODS = (*ENTRIES, *GRIDS, *ROWS)
@@ -91,7 +92,8 @@ def _row(method: str, setup: str, found: list[tuple[Cell, Figures]]) -> dict[str
         'label': ENTRIES[method].label if method in ENTRIES else LABELS[method],
         'setup': setup,
         'mean': scores.mean(0).tolist(),
-        'error': (scores.std(0, ddof=1) / len(scores) ** 0.5).tolist(),
+        'error': standard_error(scores).tolist(),
+        'scores': scores.tolist(),
         'bytes': first['bytes'],
         'rounds': first['rounds'],
         'sequences': len(scores),

@@ -30,6 +30,8 @@ def make_task(name: str, protocol: Any, data: str | None = None) -> Task:
             raise ValueError(f'data is {data!r}, expected a folder: only mnist can be drawn')
         return Images(name, generated_digits(), protocol)
     folder = default_folder(name) if data is None else Path(data)
+    if data is None and not folder.is_dir():
+        raise ValueError(f'no folder {folder}, expected DELAMA_DATA to name the one with {name}/')
     read = read_mnist if name == 'mnist' else read_cifar10
     return Images(name, read(folder), protocol)
 

@@ -10,11 +10,12 @@ from delama_ros.compare.run import METHODS, methods_of
 ROWS = [
     {
         'method': 'ditto', 'label': 'Ditto', 'setup': 'plain', 'mean': [20.0, 0.5], 'error':
-        [1.0, 0.05], 'bytes': 1234, 'rounds': 7,
+        [1.0, 0.05], 'bytes': 1234, 'rounds': 7, 'scores': [[19.0, 0.4], [21.0, 0.6]],
     },
     {
         'method': 'delama', 'label': 'DeLAMA (ours)', 'setup': 'delama', 'mean': [2.0, 0.05],
         'error': [0.1, 0.001], 'bytes': 1000, 'rounds': 5, 'graph_error': [0.5, 0.25],
+        'scores': [[1.9, 0.049], [2.1, 0.051]],
     },
 ]
 
@@ -30,9 +31,15 @@ def test_the_table_shows_both_figures_and_what_they_cost() -> None:
 def test_the_margin_is_over_methods_without_a_server() -> None:
     assert report.margins(ROWS, [1], 'mse') == []  # Ditto has one
     dsgd = {**ROWS[0], 'method': 'dsgd', 'label': 'DSGD'}
-    (text,) = report.margins([*ROWS, dsgd, {**dsgd, 'mean': [9.0, 9.0]}], [1, 2], 'mse')
-    assert 't=1 2.00 against 9.00 (DSGD, plain)' in text
-    assert 't=2 0.0500 against 0.500 (DSGD, plain)' in text
+    better = {**dsgd, 'mean': [9.0, 9.0], 'scores': [[8.0, 9.0], [10.0, 9.0]]}
+    (text,) = report.margins([*ROWS, dsgd, better], [1, 2], 'mse')
+    # 6.1 and 7.9 in the two sequences, which is less sure than both means would let one think
+    assert 't=1 2.00 against 9.00 (DSGD, plain), 7.00 ± 0.90 ahead' in text
+    assert 't=2 0.0500 against 0.500 (DSGD, plain), 0.450 ± 0.099 ahead' in text
+
+
+def test_one_sequence_has_no_spread() -> None:
+    assert report.standard_error([[1.0, 2.0]]).tolist() == [0.0, 0.0]
 
 
 def test_all_files_are_written(tmp_path) -> None:
