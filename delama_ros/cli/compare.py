@@ -85,14 +85,15 @@ def run(args: argparse.Namespace) -> int:
     except (ValueError, CheckpointError) as error:
         raise UserError(str(error)) from error
     from delama_ros.compare import report
-    from delama_ros.compare.printed import STEPS
 
-    steps = [t for t in STEPS[args.task] if t <= len(rows[0]['mean'])]
-    print_table(*report.table(rows, args.task, steps))
-    for line in report.margins(rows, steps, metric):
+    for title, header, lines in report.tables(rows, args.task):
+        print(title)
+        print_table(header, lines)
+        print()
+    for line in report.margins(rows, args.task, metric):
         print(line)
     folder = Path(args.out)
-    report.write(folder, rows, args.task, steps, metric)
+    report.write(folder, rows, args.task, metric)
     spent = time.monotonic() - began
     over = f'{rows[0]["sequences"]} {"plans" if args.task == "mapping" else "sequences"}'
     print(

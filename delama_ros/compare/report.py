@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -14,9 +14,14 @@ mpl.use('Agg')
 
 import matplotlib.pyplot as plt
 
-from delama_ros.compare.printed import GRAPH_ERRORS, PRINTED
+from delama_ros.compare.graph_learners import GRIDS
+from delama_ros.compare.ours import SPARSE
+from delama_ros.compare.printed import GRAPH_ERRORS, PRINTED, TABLES, Table
 
 Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
+
+VARIANTS = {'delama_paper', 'delama_mina', 'delama'}  # stand in tables of methods and of graphs
+ABOUT_GRAPHS = {*GRIDS, 'oracle', *SPARSE}
 
 # Methods without a server, variants of DeLAMA left out; by the row of DeLAMA they stand against.
 DECENTRALISED = {
@@ -27,26 +32,58 @@ DECENTRALISED = {
 }
 
 
-def table(rows: Rows, task: str, steps: Sequence[int]) -> tuple[list[str], list[list[str]]]:
-    """Lay rows out: figures at the steps the paper names, and the printed ones."""
-    error = any('graph_error' in row for row in rows)
+class Laid(NamedTuple):
+    """A table ready to be printed."""
+
+    title: str
+    header: list[str]
+    lines: list[list[str]]
+
+
+def tables(rows: Rows, task: str) -> list[Laid]:
+    """Lay rows out as the tables of the paper."""
+    return [_laid(table, own, task) for table, own in _sections(rows, task)]
+
+
+def _sections(rows: Rows, task: str) -> list[tuple[Table, Rows]]:
+    """Return the rows of each table; one that would repeat what is there is left out."""
+    sections: list[tuple[Table, Rows]] = []
+    shown: set[str] = set()
+    for table in TABLES[task]:
+        own = rows if len(TABLES[task]) == 1 else [
+            row for row in rows
+            if row['method'] in VARIANTS or (row['method'] in ABOUT_GRAPHS) == table.graphs
+        ]
+        methods = {row['method'] for row in own}
+        if not methods <= shown:
+            sections.append((table, own))
+            shown |= methods
+    return sections
+
+
+def _laid(table: Table, rows: Rows, task: str) -> Laid:
+    """Lay a table out: our figures, the printed ones, and what a step costs."""
+    steps = steps_of(table, rows)
     header = ['method', 'set-up', *(f't={t}' for t in steps), *(f'paper t={t}' for t in steps)]
-    header += ['kB/step', 'rounds', *(['GMSE', 'paper GMSE'] if error else [])]
+    header += ['GMSE', 'paper GMSE'] if table.graphs else []
     lines = []
     for row in rows:
         printed = PRINTED[task].get(row['method'], {})
         line = [row['label'], row['setup']]
         line += [_figure(row['mean'][t - 1], row['error'][t - 1]) for t in steps]
         line += [_figure(printed[t]) if t in printed else '–' for t in steps]
-        line += [f'{row["bytes"] / 1000:.4g}', str(row['rounds'])]
-        if error:
+        if table.graphs:
             values = row.get('graph_error')
-            shown = [f'{values[t - 1]:.2f}' for t in steps] if values else []
             said = GRAPH_ERRORS[task].get(row['method'], {})
-            line.append(' / '.join(shown) or '–')
+            line.append(' / '.join(f'{values[t - 1]:.2f}' for t in steps) if values else '–')
             line.append(' / '.join(f'{said[t]:.2f}' for t in steps if t in said) or '–')
-        lines.append(line)
-    return header, lines
+        lines.append([*line, f'{row["bytes"] / 1000:.4g}', str(row['rounds'])])
+    return Laid(table.title, [*header, 'kB/step', 'rounds'], lines)
+
+
+def steps_of(table: Table, rows: Rows) -> list[int]:
+    """Return the steps of a table that were run."""
+    return [t for t in table.steps if t <= len(rows[0]['mean'])]
 
 
 def standard_error(values: Any) -> Any:
@@ -62,12 +99,13 @@ def _figure(value: float, error: float | None = None) -> str:
     return text if error is None else f'{text} ± {error:.{digits}f}'
 
 
-def margins(rows: Rows, steps: Sequence[int], metric: str) -> list[str]:
+def margins(rows: Rows, task: str, metric: str) -> list[str]:
     """Say how DeLAMA stands against the best other method without a server, where there is one.
 
     All methods saw the same sequences, so the error of the difference is that of its own mean.
     """
     best = min if metric == 'mse' else max
+    steps = steps_of(TABLES[task][0], rows)
     lines = []
     for own in rows:
         others = [r for r in rows if r['method'] in DECENTRALISED.get(own['method'], ())]
@@ -109,11 +147,11 @@ def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return '\n'.join('| ' + ' | '.join(line) + ' |' for line in [header, rule, *lines]) + '\n'
 
 
-def write(folder: Path, rows: Rows, task: str, steps: Sequence[int], metric: str) -> None:
+def write(folder: Path, rows: Rows, task: str, metric: str) -> None:
     """Write TASK.md, TASK.csv and TASK.png."""
     folder.mkdir(parents=True, exist_ok=True)
-    header, lines = table(rows, task, steps)
-    (folder / f'{task}.md').write_text(markdown(header, lines))
+    parts = [f'{title}\n\n{markdown(header, lines)}' for title, header, lines in tables(rows, task)]
+    (folder / f'{task}.md').write_text('\n'.join(parts))
     with (folder / f'{task}.csv').open('w', newline='') as file:
         writer = csv.writer(file)
         writer.writerow(['method', 'setup', 't', metric, 'standard_error', 'bytes', 'rounds'])
@@ -122,25 +160,29 @@ def write(folder: Path, rows: Rows, task: str, steps: Sequence[int], metric: str
                 writer.writerow([
                     row['method'], row['setup'], t, mean, error, row['bytes'], row['rounds']
                 ])
-    plot(folder / f'{task}.png', rows, metric)
+    plot(folder / f'{task}.png', rows, task, metric)
 
 
-def plot(path: Path, rows: Rows, metric: str) -> None:
-    """Draw the metric over t for every row."""
-    fig, axes = plt.subplots(figsize=(9, 5), constrained_layout=True)
+def plot(path: Path, rows: Rows, task: str, metric: str) -> None:
+    """Draw the metric over t for every row, a panel per table."""
+    sections = _sections(rows, task)
+    fig, panels = plt.subplots(
+        len(sections), figsize=(10, 5.5 * len(sections)), constrained_layout=True, squeeze=False
+    )
     colours = mpl.colormaps['tab20'](np.linspace(0, 1, 20))
-    for number, row in enumerate(rows):
-        own = row['method'] == 'delama'
-        axes.plot(
-            range(1, len(row['mean']) + 1), row['mean'], color='black' if own else
-            colours[number % 20], linewidth=2.5 if own else 1.2,
-            linestyle='--' if row['setup'] == 'strong' else '-',
-            label=f'{row["label"]} {row["setup"]}',
-        )
-    if metric == 'mse':
-        axes.set_yscale('log')
-    axes.set(xlabel='step', ylabel=metric)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=6, ncol=2, bbox_to_anchor=(1.01, 1), loc='upper left')
+    for axes, (table, own) in zip(panels.flat, sections, strict=True):
+        for number, row in enumerate(own):
+            ours = row['method'] == 'delama'
+            axes.plot(
+                range(1, len(row['mean']) + 1), row['mean'],
+                color='black' if ours else colours[number % 20], linewidth=2.5 if ours else 1.2,
+                linestyle='--' if row['setup'] == 'strong' else '-',
+                label=f'{row["label"]} {row["setup"]}',
+            )
+        if metric == 'mse':
+            axes.set_yscale('log')
+        axes.set(title=table.title, xlabel='step', ylabel=metric)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=6, ncol=2, bbox_to_anchor=(1.01, 1), loc='upper left')
     fig.savefig(path, dpi=110)
     plt.close(fig)
