@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from delama_ros.compare.ours import ROWS, run_graph, run_row
 from delama_ros.compare.registry import ENTRIES
 from delama_ros.compare.study import Cell, Figures
 from delama_ros.tasks.task import Batch, Task, fixed
+
+# How often a grid whose best value stands at an edge goes on; not where tuning is cut short.
+FURTHER = 2
 
 
 def work(cell: Cell, model: Path | None) -> Figures:
@@ -56,17 +59,34 @@ def _choose(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures
     tried: dict[Setting, float] = {}
     run = _gradient(cell, task, batch, model)
 
-    def search(settings: list[Setting]) -> Setting:
-        for setting in settings:
+    def how_good(setting: Setting) -> float:
+        if setting not in tried:
             tried[setting] = goodness(task, run(setting))
-        return max(tried, key=tried.__getitem__)
+        return tried[setting]
 
     entry = ENTRIES[cell.method]
     rates = entry.strong_rates if cell.setup == 'strong' else entry.rates
-    best_rate = search([Setting(rate, entry.strengths[0]) for rate in rates]).rate
-    chosen = search([Setting(best_rate, strength) for strength in entry.strengths[1:]])
+    further = 0 if cell.sizes.horizon else FURTHER
+    rate = best_of(rates, lambda r: how_good(Setting(r, entry.strengths[0])), further)
+    strength = best_of(entry.strengths, lambda s: how_good(Setting(rate, s)), further)
     listed = {f'rate {s.rate:g}, strength {s.strength:g}': v for s, v in tried.items()}
-    return {'setting': asdict(chosen), 'tried': listed}
+    return {'setting': asdict(Setting(rate, strength)), 'tried': listed}
+
+
+def best_of(values: Sequence[float], how_good: Callable[[float], float], further: int) -> float:
+    """Return the best value; a grid whose best stands at an edge goes on there by its ratio."""
+    grid = list(values)  # of equally good values the first is taken
+    for _ in range(further):
+        best, ordered = max(grid, key=how_good), sorted(grid)
+        if len(grid) < 2 or ordered[0] <= 0:
+            break
+        if best == ordered[-1]:
+            grid.append(best**2 / ordered[-2])
+        elif best == ordered[0]:
+            grid.append(best**2 / ordered[1])
+        else:
+            break
+    return max(grid, key=how_good)
 
 
 def _choose_graph(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures:

@@ -116,9 +116,12 @@ def smooth_graph(theta: Floats, *, alpha: float, beta: float, rounds: int = 1000
 
 # Settings of each learner to choose from on validation tasks.
 GRIDS: dict[str, list[tuple[str, Learner]]] = {
-    'ns': [(f'penalty {p}', partial(neighbourhoods, penalty=p)) for p in (0.03, 0.1, 0.3, 1.0)],
+    'ns': [
+        (f'penalty {p}', partial(neighbourhoods, penalty=p)) for p in (0.01, 0.03, 0.1, 0.3, 1.0)
+    ],
     'glasso': [
-        (f'penalty {p}', partial(graphical_lasso, penalty=p)) for p in (0.1, 0.2, 0.4, 0.8)
+        (f'penalty {p}', partial(graphical_lasso, penalty=p))
+        for p in (0.1, 0.2, 0.4, 0.6, 0.8, 0.9)  # from 1 on no correlation is left
     ],
     'mtrl': [(f'ridge {r}', partial(task_covariance, ridge=r)) for r in (0.03, 0.1, 0.3, 1.0)],
     'gl_logdet': [
