@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,11 @@ FULL = {
     'regression': (100, 5, 20, 5, 0), 'mnist': (100, 5, 10, 2, 2), 'cifar10': (100, 5, 10, 2, 2),
 }
 
+SETUPS = ('plain', 'strong')
+PLANS = 'generated:9000-9010'
+NOT_FOR_MAPPING = ('rounds', 'sequences', 'validation', 'setups', 'full_networks')
+FOR_MAPPING = ('plans', 'limit')
+
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add the `compare` subcommand."""
@@ -31,8 +37,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         description='Run the methods of tables 2 to 6 of the paper and print our figures beside '
         'those it prints. Rates and coefficients are chosen on validation data by a small grid. '
         'What was computed before is kept in --out and not computed again; a stopped run goes on. '
-        'Set-ups of gradient methods: plain learns from the data of a step alone, from random '
-        'parameters; strong gets the trained backbone of DeLAMA and replays all its own data.',
+        'Set-ups of gradient methods: plain learns a network that began with random parameters, in '
+        'each step from the data of that step; strong learns a head on the trained backbone of '
+        'DeLAMA, from all its own data so far.',
         epilog='examples:\n'
         '  delama compare regression --quick\n'
         '  delama compare regression --jobs 2 --seeds 0 1 2 --json regression.json\n'
@@ -43,8 +50,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument('task', choices=TASKS, help='what is learned')
     parser.add_argument('--methods', nargs='+', metavar='NAME', help='default: all of the paper')
     parser.add_argument(
-        '--setups', nargs='+', choices=['plain', 'strong'], default=['plain', 'strong'],
-        help='of gradient methods (default both)',
+        '--setups', nargs='+', choices=SETUPS, help='of gradient methods (default both)'
     )
     parser.add_argument('--seeds', nargs='+', type=int, default=[0], help='default 0')
     parser.add_argument(
@@ -57,10 +63,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         '--full-networks', action='store_true',
         help='plain networks for images as large as the backbone of DeLAMA; without it they are '
-        'half as wide, which takes a half (mnist) or a ninth (cifar10) of the time',
+        'half as wide, for cifar10 also with a first stride of 2, which takes a half (mnist) or a '
+        'ninth (cifar10) of the time',
     )
     parser.add_argument('--model', metavar='FOLDER', help='trained networks (default: packaged)')
-    parser.add_argument('--plans', default='generated:9000-9010', help='for mapping (%(default)s)')
+    parser.add_argument('--plans', help=f'for mapping (default {PLANS})')
     parser.add_argument('--limit', type=int, help='use at most this many plans')
     parser.add_argument(
         '--out', metavar='FOLDER', default='runs/compare',
@@ -79,9 +86,15 @@ def run(args: argparse.Namespace) -> int:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise UserError(f'--{name} is {value}, expected at least 1')
+    args.seeds = list(dict.fromkeys(args.seeds))
+    for name in NOT_FOR_MAPPING if args.task == 'mapping' else FOR_MAPPING:
+        if getattr(args, name):
+            raise UserError(f'--{name.replace("_", "-")} does not go with {args.task}')
+    args.plans = args.plans or PLANS
+    args.setups = list(dict.fromkeys(args.setups or SETUPS))
     began = time.monotonic()
     try:
-        rows, metric = _mapping(args) if args.task == 'mapping' else _task(args)
+        rows, metric, made = _mapping(args) if args.task == 'mapping' else _task(args)
     except (ValueError, CheckpointError) as error:
         raise UserError(str(error)) from error
     from delama_ros.compare import report
@@ -93,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     for line in report.margins(rows, args.task, metric):
         print(line)
     folder = Path(args.out)
-    report.write(folder, rows, args.task, metric)
+    report.write(folder, rows, args.task, metric, made)
     spent = time.monotonic() - began
     over = f'{rows[0]["sequences"]} {"plans" if args.task == "mapping" else "sequences"}'
     print(
@@ -102,13 +115,16 @@ def run(args: argparse.Namespace) -> int:
     )
     if args.json:
         write_json(args.json, {
-            'task': args.task, 'metric': metric, 'seeds': args.seeds,
+            'task': args.task, 'metric': metric, **made,
             'methods': report.figures(rows, metric),
         })
     return 0
 
 
-def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
+Compared = tuple[list[dict[str, Any]], str, dict[str, Any]]  # rows, metric, with how much effort
+
+
+def _task(args: argparse.Namespace) -> Compared:
     from delama_ros.compare.catalogue import model_folder, task_of
     from delama_ros.compare.registry import ENTRIES
     from delama_ros.compare.run import cells_of, compare, methods_of, trained
@@ -133,10 +149,11 @@ def _task(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
         methods = there
     cells = cells_of(args.task, methods, args.setups, args.seeds, sizes, fingerprint)
     cache = Cache(_writable(Path(args.out) / 'cells'))
-    return compare(cells, cache, model=model, jobs=args.jobs), task.metric
+    rows = compare(cells, cache, model=model, jobs=args.jobs)
+    return rows, task.metric, {'seeds': args.seeds, **asdict(sizes)}
 
 
-def _mapping(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
+def _mapping(args: argparse.Namespace) -> Compared:
     from delama_ros.compare import mapping
     from delama_ros.compare.study import Cache
     from delama_ros.mapping.checkpoint import load
@@ -148,12 +165,14 @@ def _mapping(args: argparse.Namespace) -> tuple[list[dict[str, Any]], str]:
     if not args.plans.startswith('generated:'):
         specs = split(specs).test
     specs = specs[: args.limit or (2 if args.quick else None)]
+    if not specs:
+        raise UserError(f'--plans {args.plans} has no plan to test on, expected at least one')
     checkpoint = load(args.model) if args.model else packaged()
     cache = Cache(_writable(Path(args.out) / 'cells'))
     rows = mapping.compare(
         specs, methods, args.seeds, checkpoint, cache, jobs=args.jobs
     )
-    return rows, 'f1'
+    return rows, 'f1', {'seeds': args.seeds, 'plans': len(specs)}
 
 
 def _known(args: argparse.Namespace, methods: list[str], *more: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,16 @@ def say_progress(text: str) -> None:
 def write_json(path: str | Path, figures: Any) -> None:
     """Write figures for machines to read."""
     try:
-        Path(path).write_text(json.dumps(figures, indent=2) + '\n')
+        text = json.dumps(_finite(figures), indent=2, allow_nan=False)
+        Path(path).write_text(text + '\n')
     except OSError as error:
         raise UserError(f'cannot write {path}: {error.strerror}') from error
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with null for what is no number, which JSON does not have."""
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

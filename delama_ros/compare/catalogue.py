@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -65,6 +67,13 @@ def model_folder(name: str, given: str | None) -> tuple[Path, str]:
 def learner_of(name: str, method: str, folder: Path, seed: int) -> Learner:
     """Return a trained network; a seed beyond those that were trained begins with the first."""
     run = Run(name, folder)
+    task: Any = task_of(name)
+    ours = asdict(task if name == 'regression' else task.protocol)
+    if run.made['data'] is not None or run.protocol != ours:
+        raise ValueError(
+            f'{folder} was trained on {run.made["data"] or "the usual data"} with {run.protocol}, '
+            f'expected the task of config/train_{name}.yaml: {ours}'
+        )
     return run.learner(method, run.seeds[seed % len(run.seeds)])
 
 

@@ -91,10 +91,11 @@ def best_of(values: Sequence[float], how_good: Callable[[float], float], further
 
 def _choose_graph(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Figures:
     learner = learner_of(cell.task, 'delama', _folder(model), 0)
-    tried = [goodness(task, run_graph(batch, graph, learner)) for _, graph in GRIDS[cell.method]]
-    best = max(range(len(tried)), key=tried.__getitem__)
-    names = [name for name, _ in GRIDS[cell.method]]
-    return {'setting': {'index': best}, 'tried': dict(zip(names, tried, strict=True))}
+    tried = {
+        name: goodness(task, run_graph(batch, graph, learner))
+        for name, graph in GRIDS[cell.method].items()
+    }
+    return {'setting': {'name': max(tried, key=tried.__getitem__)}, 'tried': tried}
 
 
 def _test(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Result:
@@ -108,7 +109,7 @@ def _test(cell: Cell, task: Task, batch: Batch, model: Path | None) -> Result:
     setting: dict[str, Any] = json.loads(cell.setting)
     if cell.method in GRIDS:
         learner = learner_of(cell.task, 'delama', _folder(model), cell.seed)
-        return run_graph(batch, GRIDS[cell.method][setting['index']][1], learner)
+        return run_graph(batch, GRIDS[cell.method][setting['name']], learner)
     return _gradient(cell, task, batch, model)(Setting(**setting))
 
 
@@ -130,8 +131,7 @@ def _gradient(
 
     def run(setting: Setting) -> Result:
         return play(
-            task, batch, data, problem, cell.method, setting, effort, replay=strong,
-            seed=cell.seed,
+            task, batch, data, problem, cell.method, setting, effort, replay=strong
         )
 
     return run

@@ -1,9 +1,9 @@
 """One gradient method on sequences of a task, with the data that DeLAMA gets.
 
 Two ways to set a method up. 'plain' is how such methods are usually run: a whole network of the
-task's architecture with random first parameters, trained in each step on the data of that step.
-'strong' gives the method what DeLAMA's agents have: the meta-trained features, on which it learns a
-linear head, and memory, as all its own data so far to draw from.
+task's kind with random first parameters, trained in each step on the data of that step from where
+the last one ended. 'strong' gives the method what DeLAMA's agents have: the meta-trained features,
+on which it learns a linear head, and memory, as all its own data so far in every gradient.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Result:
     """How a method did on every sequence."""
 
     scores: list[list[float]]  # (B, T), MSE or accuracy in per cent
-    bytes: int  # sent and received per agent and step
+    bytes: int  # per agent and step: sent, and with a server also received
     rounds: int  # of communication per step
     graph_errors: list[list[float]] | None = None  # (B, T), of methods that learn a graph
 
@@ -89,21 +89,23 @@ def play(
     effort: Effort,
     *,
     replay: bool,
-    seed: int,
 ) -> Result:
-    """Run a method through all steps of all sequences and score it after each."""
+    """Run a method through all steps of all sequences and score it after each.
+
+    With replay it learns from all its data so far in every gradient, else from those of the step.
+    """
     B, T, N = batch.X.shape[:3]
     effort = Effort(effort.rounds, effort.local, setting.rate)
     method = ENTRIES[name].make(problem, effort, (B, N), setting.strength)
-    generator = torch.Generator().manual_seed(seed)
     scores = []
     for t in range(T):
-        first = 0 if replay else t
-        draw = _samples(data.X[:, first : t + 1], batch.Y, batch.weight, first, generator)
+        draw = _samples(batch, data.X, 0 if replay else t, t)
         theta = method.step(draw, batch.links[:, t])
         with torch.no_grad():
             answers = problem.networks(theta, data.questions)[:, None]  # (B, 1, N, Q, C)
-        scores.append(score(task, answers.double(), batch)[:, 0])
+        # Answers that are no numbers would count as the first class.
+        diverged = ~answers.isfinite().flatten(1).all(1)
+        scores.append(score(task, answers.double(), batch)[:, 0].masked_fill(diverged, torch.nan))
     return Result(torch.stack(scores, 1).tolist(), method.bytes_per_step, method.rounds)
 
 
@@ -113,33 +115,12 @@ def _over(inputs: Inputs, X: Tensor, axes: int) -> Tensor:
     return values.reshape(*X.shape[:axes], *values.shape[1:])
 
 
-def _samples(
-    X: Tensor, Y: Tensor, weight: Tensor, first: int, generator: torch.Generator
-) -> Draw:
-    """Return where a step's samples come from, given X (B, t, N, S, ...) of steps from `first` on.
-
-    From several steps as many samples are drawn as the last one has: a gradient costs the same.
-    """
-    B, steps, N, S = X.shape[:4]
-    now = first + steps - 1
-    if steps == 1:
-        whole = problems.Batch(X[:, 0], Y[:, now], weight[:, now])
-        return lambda: whole
-    x, y, chance = (
-        part.transpose(1, 2).flatten(2, 3)
-        for part in (X, Y[:, first : now + 1], weight[:, first : now + 1])
-    )  # (B, N, steps · S, ...)
-    rows, agents = torch.arange(B)[:, None, None], torch.arange(N)[:, None]
-
-    def draw() -> problems.Batch:
-        picked = torch.multinomial(
-            chance.flatten(0, 1), S, replacement=True, generator=generator
-        ).reshape(B, N, S)
-        return problems.Batch(
-            x[rows, agents, picked], y[rows, agents, picked], weight[:, now]
-        )
-
-    return draw
+def _samples(batch: Batch, X: Tensor, first: int, now: int) -> Draw:
+    """Return what gives the samples of steps from `first` to `now`, (B, N, steps · S, ...)."""
+    steps = slice(first, now + 1)
+    parts = (X[:, steps], batch.Y[:, steps], batch.weight[:, steps])
+    whole = problems.Batch(*(part.transpose(1, 2).flatten(2, 3) for part in parts))
+    return lambda: whole
 
 
 def goodness(task: Task, result: Result) -> float:

@@ -9,8 +9,8 @@ MTRL (Zhang and Yeung, UAI 2010; Liu et al., 2017):  Ω = (ΘΘᵀ)^½ / tr(ΘΘ
 GL-LogDet (Dong et al., 2016, 2019; Lake and Tenenbaum, 2010):
     min_{W ≥ 0} tr(ΘᵀLΘ)/D − log det(L + I/σ²) + β ‖W‖₁.
 L2G-PDS (Pu et al., NeurIPS 2021; Kalofolias, AISTATS 2016):
-    min_{w ≥ 0} 2 wᵀz + β ‖w‖² − α 1ᵀlog(Dw) by primal-dual splitting; z are squared distances, D
-    adds up the edges at each agent.
+    min_{w ≥ 0} 2 wᵀz + β ‖w‖² − α 1ᵀlog(Dw) by primal-dual splitting to its end, where Pu et al.
+    learn to stop early; z are squared distances, D adds up the edges at each agent.
 
 Distances and covariances are divided by their mean over all pairs, so that one setting fits models
 of any size. M problems are solved at once, or one after the other where scikit-learn solves one.
@@ -115,23 +115,25 @@ def smooth_graph(theta: Floats, *, alpha: float, beta: float, rounds: int = 1000
 
 
 # Settings of each learner to choose from on validation tasks.
-GRIDS: dict[str, list[tuple[str, Learner]]] = {
-    'ns': [
-        (f'penalty {p}', partial(neighbourhoods, penalty=p)) for p in (0.01, 0.03, 0.1, 0.3, 1.0)
-    ],
-    'glasso': [
-        (f'penalty {p}', partial(graphical_lasso, penalty=p))
+GRIDS: dict[str, dict[str, Learner]] = {
+    'ns': {
+        f'penalty {p}': partial(neighbourhoods, penalty=p) for p in (0.01, 0.03, 0.1, 0.3, 1.0)
+    },
+    'glasso': {
+        f'penalty {p}': partial(graphical_lasso, penalty=p)
         for p in (0.1, 0.2, 0.4, 0.6, 0.8, 0.9)  # from 1 on no correlation is left
-    ],
-    'mtrl': [(f'ridge {r}', partial(task_covariance, ridge=r)) for r in (0.03, 0.1, 0.3, 1.0)],
-    'gl_logdet': [
-        (f'sparsity {s}, variance {v}', partial(log_det, sparsity=s, variance=v))
-        for s in (0.0, 0.1) for v in (0.3, 1.0)
-    ],
-    'l2g_pds': [
-        (f'alpha 1, beta {b}', partial(smooth_graph, alpha=1.0, beta=b))
-        for b in (0.01, 0.1, 0.3, 1.0)
-    ],
+    },
+    'mtrl': {
+        f'ridge {r}': partial(task_covariance, ridge=r) for r in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    },
+    'gl_logdet': {
+        f'sparsity {s}, variance {v}': partial(log_det, sparsity=s, variance=v)
+        for s in (0.0, 0.1) for v in (0.1, 0.3, 1.0, 3.0)
+    },
+    'l2g_pds': {
+        f'alpha 1, beta {b}': partial(smooth_graph, alpha=1.0, beta=b)
+        for b in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+    },
 }
 
 

@@ -3,7 +3,8 @@
 LwF (Li and Hoiem, TPAMI 2018):  f(θ) + λ τ² KL(p_old ‖ p_new) on the new inputs, at temperature τ.
 EWC (Kirkpatrick et al., PNAS 2017):  f(θ) + λ/2 Σ_k Σ F_k (θ − θ*_k)², F the diagonal of the Fisher
     information, E_x E_{y ~ p(y|x)} (∂ log p / ∂θ)².
-MAS (Aljundi et al., ECCV 2018):  the same with Ω = E_x |∂ ‖f(x)‖² / ∂θ| in place of F.
+MAS (Aljundi et al., ECCV 2018):  f(θ) + λ/2 Σ Ω (θ − θ*)², Ω the sum of E_x |∂ ‖f(x)‖² / ∂θ| over
+    past steps, θ* the last of their models.
 GEM (Lopez-Paz and Ranzato, NeurIPS 2017):  the step nearest to g that increases no past loss:
     g + Gᵀv, v = argmin_{v ≥ 0} ‖Gᵀv + g‖², G the gradients on what is remembered of past steps.
 A-GEM (Chaudhry et al., ICLR 2019):  r the gradient on samples drawn from all that is remembered; if
@@ -71,7 +72,7 @@ class LwF(Alone):
             loss = loss + self.keep * TEMPERATURE**2 * distance
             return (loss * batch.weight).sum(-1) / count
 
-        return self.problem.gradient_of(value, theta)
+        return self.problem.clipped(self.problem.gradient_of(value, theta))
 
     def remember(self, batch: Batch) -> None:
         """Keep the model."""
@@ -79,7 +80,7 @@ class LwF(Alone):
 
 
 class Anchored(Alone):
-    """EWC and MAS: parameters that mattered are held where they were."""
+    """EWC: parameters that mattered are held where they were. The base of MAS."""
 
     def __init__(
         self,
@@ -106,6 +107,15 @@ class Anchored(Alone):
         weight = self.importance(self.problem, self.theta, batch)
         self.strength = self.strength + weight
         self.anchor = self.anchor + weight * self.theta
+
+
+class MAS(Anchored):
+    """All that mattered is held where it was last."""
+
+    def remember(self, batch: Batch) -> None:
+        """Add the importance of parameters for this step and let go of older anchors."""
+        super().remember(batch)
+        self.anchor = self.strength * self.theta
 
 
 def fisher(problem: Problem, theta: Tensor, batch: Batch, *, softmax: bool = True) -> Tensor:

@@ -45,7 +45,7 @@ class Method(ABC):
 
     @property
     def bytes_per_step(self) -> int:
-        """What an agent sends and is sent in a step, as float32."""
+        """What an agent sends in a step, and with a server also is sent, as float32."""
         return 4 * self.vectors * self.effort.rounds * self.problem.networks.size
 
     def descend(self, theta: Tensor, draw: Draw, steps: int) -> Tensor:

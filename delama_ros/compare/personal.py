@@ -52,11 +52,17 @@ class FedRep(Method):
         body = 1.0 - float(self.problem.networks.head.mean())
         return round(super().bytes_per_step * body)
 
+    @property
+    def rounds(self) -> int:
+        """Rounds of communication in a step, none where there is no body."""
+        return super().rounds if self.bytes_per_step else 0
+
     def step(self, draw: Draw, links: Tensor) -> Tensor:
         """Run the rounds of a step."""
         head = self.problem.networks.head
+        parts = [part for part in (head, 1.0 - head) if part.any()]
         for _ in range(self.effort.rounds):
-            for part in (head, 1.0 - head):
+            for part in parts:
                 for _ in range(self.effort.local):
                     gradient = self.problem.gradient(self.theta, draw()) * part
                     self.theta = self.theta - self.effort.rate * gradient

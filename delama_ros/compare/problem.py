@@ -76,7 +76,10 @@ class Problem:
 
     def gradient(self, theta: Tensor, batch: Batch) -> Tensor:
         """Return ∇f_i(θ_i) of every agent, (..., N, P)."""
-        gradient = self.gradient_of(lambda point: self.value(point, batch), theta)
+        return self.clipped(self.gradient_of(lambda point: self.value(point, batch), theta))
+
+    def clipped(self, gradient: Tensor) -> Tensor:
+        """Return gradients (..., N, P) no longer than allowed."""
         if math.isinf(self.clip):
             return gradient
         norm: Tensor = torch.linalg.vector_norm(gradient, dim=-1, keepdim=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from delama_ros.compare.decentralised import DSGD, DSGT, DFedAvgM, DiNNO, DiNNOEffort
 from delama_ros.compare.federated import FedAvg, FineTuned, Scaffold
-from delama_ros.compare.lifelong import AGEM, GEM, Anchored, LwF, fisher, sensitivity
+from delama_ros.compare.lifelong import AGEM, GEM, MAS, Anchored, LwF, fisher, sensitivity
 from delama_ros.compare.method import Effort
 from delama_ros.compare.personal import Ditto, FedRep, PFedGraph
 from delama_ros.compare.problem import Draw, Problem
@@ -72,7 +72,7 @@ ENTRIES: dict[str, Entry] = {
         (10.0, 1.0, 100.0),
     ),
     'mas': Entry(
-        'MAS', 'lifelong', lambda p, e, s, c: Anchored(p, e, s, sensitivity, keep=c),
+        'MAS', 'lifelong', lambda p, e, s, c: MAS(p, e, s, sensitivity, keep=c),
         (1.0, 0.1, 10.0),
     ),
     'gem': Entry('GEM', 'lifelong', lambda p, e, s, c: GEM(p, e, s, margin=c), (0.0, 0.5)),

@@ -23,7 +23,8 @@ Rows = list[dict[str, Any]]  # a method in one set-up each; lists over t
 VARIANTS = {'delama_paper', 'delama_mina', 'delama'}  # stand in tables of methods and of graphs
 ABOUT_GRAPHS = {*GRIDS, 'oracle', *SPARSE}
 
-# Methods without a server, variants of DeLAMA left out; by the row of DeLAMA they stand against.
+# Methods that collaborate without a server, by the row of DeLAMA that they stand against; variants
+# of DeLAMA left out.
 DECENTRALISED = {
     'delama': {
         'dsgd', 'dsgt', 'dfedavgm', 'dinno', 'ns', 'dsgd_naive', 'dsgt_naive', 'dinno_naive',
@@ -70,7 +71,8 @@ def _laid(table: Table, rows: Rows, task: str) -> Laid:
     for row in rows:
         printed = PRINTED[task].get(row['method'], {})
         line = [row['label'], row['setup']]
-        line += [_figure(row['mean'][t - 1], row['error'][t - 1]) for t in steps]
+        errors = row['error'] if row.get('sequences') != 1 else [None] * len(row['mean'])
+        line += [_figure(row['mean'][t - 1], errors[t - 1]) for t in steps]
         line += [_figure(printed[t]) if t in printed else '–' for t in steps]
         if table.graphs:
             values = row.get('graph_error')
@@ -100,7 +102,7 @@ def _figure(value: float, error: float | None = None) -> str:
 
 
 def margins(rows: Rows, task: str, metric: str) -> list[str]:
-    """Say how DeLAMA stands against the best other method without a server, where there is one.
+    """Say how DeLAMA stands against the best other decentralised method, where there is one.
 
     All methods saw the same sequences, so the error of the difference is that of its own mean.
     """
@@ -113,7 +115,10 @@ def margins(rows: Rows, task: str, metric: str) -> list[str]:
             continue
         parts = []
         for t in steps:
-            other = best(others, key=lambda row: row['mean'][t - 1])
+            sound = [row for row in others if np.isfinite(row['mean'][t - 1])]
+            if not sound:
+                continue
+            other = best(sound, key=lambda row: row['mean'][t - 1])
             ahead = np.array(own['scores'])[:, t - 1] - np.array(other['scores'])[:, t - 1]
             ahead = -ahead if metric == 'mse' else ahead
             parts.append(
@@ -122,7 +127,7 @@ def margins(rows: Rows, task: str, metric: str) -> list[str]:
                 f'{_figure(ahead.mean(), standard_error(ahead))} ahead'
             )
         lines.append(
-            f'{own["label"]}, {own["setup"]}, and the best other method without a server: '
+            f'{own["label"]}, {own["setup"]}, and the best other decentralised method: '
             + '; '.join(parts)
         )
     return lines
@@ -147,10 +152,12 @@ def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     return '\n'.join('| ' + ' | '.join(line) + ' |' for line in [header, rule, *lines]) + '\n'
 
 
-def write(folder: Path, rows: Rows, task: str, metric: str) -> None:
-    """Write TASK.md, TASK.csv and TASK.png."""
+def write(folder: Path, rows: Rows, task: str, metric: str, made: dict[str, Any]) -> None:
+    """Write TASK.md, TASK.csv and TASK.png; made says with how much effort."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = [f'{title}\n\n{markdown(header, lines)}' for title, header, lines in tables(rows, task)]
+    effort = ', '.join(f'{name} {value}' for name, value in made.items())
+    parts.append(f'{metric} ± standard error; {effort}\n')
     (folder / f'{task}.md').write_text('\n'.join(parts))
     with (folder / f'{task}.csv').open('w', newline='') as file:
         writer = csv.writer(file)

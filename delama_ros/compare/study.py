@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-VERSION = 1  # raised when cells computed before would come out otherwise
+VERSION = 2  # raised when cells computed before would come out otherwise
 
 Kind: TypeAlias = Literal['tune', 'test']
 Figures: TypeAlias = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch import nn
 from delama_ros.tasks.backbones import convolutions, mlp, resnet18
 from delama_ros.tasks.digits import generated_digits
 from delama_ros.tasks.image_files import default_folder, read_cifar10, read_mnist
+from delama_ros.tasks.image_set import ImageSet
 from delama_ros.tasks.images import Images, Protocol
 from delama_ros.tasks.regression import Regression
 from delama_ros.tasks.task import Task
@@ -32,8 +34,13 @@ def make_task(name: str, protocol: Any, data: str | None = None) -> Task:
     folder = default_folder(name) if data is None else Path(data)
     if data is None and not folder.is_dir():
         raise ValueError(f'no folder {folder}, expected DELAMA_DATA to name the one with {name}/')
-    read = read_mnist if name == 'mnist' else read_cifar10
-    return Images(name, read(folder), protocol)
+    return Images(name, _read(name, folder), protocol)
+
+
+@lru_cache(maxsize=2)
+def _read(name: str, folder: Path) -> ImageSet:
+    """Read images once, however many tasks are made of them."""
+    return (read_mnist if name == 'mnist' else read_cifar10)(folder)
 
 
 def make_backbone(name: str, training: Mapping[str, Any]) -> Callable[[], nn.Module]:

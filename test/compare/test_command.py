@@ -40,6 +40,8 @@ def test_methods_of_every_kind_in_one_table(model, tmp_path, capsys) -> None:
     for label in ('Ditto', 'plain', 'strong', 'L2G-PDS', 'DeLAMA-WC', 'DeLAMA (ours)', '16.3'):
         assert label in first
     figures = json.loads((tmp_path / 'a.json').read_text())
+    assert figures['rounds'] == 1
+    assert figures['validation'] == 4
     assert list(figures['methods']) == ['ditto', 'ditto_strong', 'l2g_pds', 'wc', 'delama']
     assert all(len(own['mse']) == len(own['mse_se']) == 10 for own in figures['methods'].values())
     assert {'regression.md', 'regression.csv', 'regression.png'} <= {
@@ -79,11 +81,29 @@ def test_mapping_beside_the_paper(tmp_path, capsys) -> None:
     assert 'over 1 plans' in text
 
 
+def test_networks_of_another_task_are_refused(tmp_path, capsys) -> None:
+    task = Regression(steps=3)
+    made = {'task': asdict(task), 'data': None, 'training': asdict(Training()), 'command': 'none'}
+    for name in ('wc', 'delama'):
+        save_learner(Learner(task, mlp(), OURS), tmp_path / 'seed0' / name, made)
+    arguments = ['compare', 'regression', *SMALL, '--methods', 'wc', '--model', str(tmp_path)]
+    assert main([*arguments, '--out', str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert "'steps': 3" in error
+    assert 'config/train_regression.yaml' in error
+
+
+def test_mapping_has_no_rounds_to_set(tmp_path, capsys) -> None:
+    assert main(['compare', 'mapping', '--rounds', '3', '--out', str(tmp_path)]) == 2
+    assert '--rounds does not go with mapping' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
         (['--methods', 'sgd'], ["'sgd'", 'fedavg']),
         (['--rounds', '0'], ['--rounds is 0', 'at least 1']),
+        (['--plans', 'maps'], ['--plans', 'regression']),
         (['--model', 'nowhere'], ['nowhere', 'delama train regression']),
     ],
 )

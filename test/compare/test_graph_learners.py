@@ -26,7 +26,7 @@ def models(problems: int = 3, dimension: int = 20, noise: float = 0.3) -> np.nda
 @pytest.mark.parametrize('name', GRIDS)
 def test_every_learner_finds_planted_blocks_with_some_setting_of_its_grid(name) -> None:
     best = 0.0
-    for _, learner in GRIDS[name]:
+    for learner in GRIDS[name].values():
         W = learner(models())
         np.testing.assert_allclose(W, W.swapaxes(1, 2), atol=1e-9)
         assert (W >= 0).all()

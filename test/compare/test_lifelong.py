@@ -1,5 +1,7 @@
 """Lifelong methods: importances are exact, constraints hold, less is forgotten."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +12,7 @@ from torch import nn
 from delama_ros.compare.lifelong import (
     AGEM,
     GEM,
+    MAS,
     Alone,
     Anchored,
     LwF,
@@ -55,6 +58,23 @@ def test_an_anchor_of_great_strength_holds_what_was_learned() -> None:
         after = method.step(lambda: second, FULL)
         moved[keep] = (method.strength.sqrt() * (after - before)).norm()
     assert moved[1e6] < 0.1 * moved[0.0]
+
+
+def test_mas_holds_what_mattered_where_it_was_last() -> None:
+    method = MAS(small(), EFFORT, SHAPE, sensitivity, keep=1.0)
+    for seed in (1, 2):
+        data = batch(2, seed=seed)
+        theta = method.step(lambda data=data: data, FULL)
+    pull = method.direction(theta, data) - method.problem.gradient(theta, data)
+    assert pull.abs().max() < 1e-12
+
+
+def test_no_direction_is_longer_than_allowed() -> None:
+    problem = replace(small(), clip=0.01)
+    method = LwF(problem, EFFORT, SHAPE, keep=10.0)
+    method.step(lambda: batch(2, seed=1), FULL)
+    length = method.direction(method.theta + 1.0, batch(2, seed=2)).norm(dim=-1)
+    torch.testing.assert_close(length, torch.full(SHAPE, 0.01))
 
 
 def test_distillation_keeps_old_answers() -> None:

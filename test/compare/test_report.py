@@ -70,8 +70,8 @@ def test_one_sequence_has_no_spread() -> None:
 
 
 def test_all_files_are_written(tmp_path) -> None:
-    report.write(tmp_path, ROWS, 'regression', 'mse')
-    assert (tmp_path / 'regression.md').read_text().count('\n') == 6
+    report.write(tmp_path, ROWS, 'regression', 'mse', {'rounds': 7})
+    assert (tmp_path / 'regression.md').read_text().endswith('rounds 7\n')
     with (tmp_path / 'regression.csv').open() as file:
         lines = list(csv.reader(file))
     assert lines[1] == ['ditto', 'plain', '1', '20.0', '1.0', '1234', '7']
