@@ -79,7 +79,8 @@ def _laid(table: Table, rows: Rows, task: str) -> Laid:
             said = GRAPH_ERRORS[task].get(row['method'], {})
             line.append(' / '.join(f'{values[t - 1]:.2f}' for t in steps) if values else '–')
             line.append(' / '.join(f'{said[t]:.2f}' for t in steps if t in said) or '–')
-        lines.append([*line, f'{row["bytes"] / 1000:.4g}', str(row['rounds'])])
+        size = row['bytes'] / 1000
+        lines.append([*line, f'{size:.4g}' if size < 1000 else f'{size:.0f}', str(row['rounds'])])
     return Laid(table.title, [*header, 'kB/step', 'rounds'], lines)
 
 

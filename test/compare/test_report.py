@@ -65,6 +65,11 @@ def _longer(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def test_large_models_are_sized_in_plain_numbers_and_one_sequence_has_no_error() -> None:
+    (laid,) = report.tables([{**ROWS[0], 'bytes': 71_460_000, 'sequences': 1}], 'mnist')
+    assert laid.lines[0] == ['Ditto', 'plain', '20.0', '37.8', '71460', '7']
+
+
 def test_one_sequence_has_no_spread() -> None:
     assert report.standard_error([[1.0, 2.0]]).tolist() == [0.0, 0.0]
 
