@@ -117,14 +117,16 @@ def smooth_graph(theta: Floats, *, alpha: float, beta: float, rounds: int = 1000
 # Settings of each learner to choose from on validation tasks.
 GRIDS: dict[str, dict[str, Learner]] = {
     'ns': {
-        f'penalty {p}': partial(neighbourhoods, penalty=p) for p in (0.01, 0.03, 0.1, 0.3, 1.0)
+        f'penalty {p}': partial(neighbourhoods, penalty=p)
+        for p in (0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
     },
     'glasso': {
         f'penalty {p}': partial(graphical_lasso, penalty=p)
         for p in (0.1, 0.2, 0.4, 0.6, 0.8, 0.9)  # from 1 on no correlation is left
     },
     'mtrl': {
-        f'ridge {r}': partial(task_covariance, ridge=r) for r in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+        f'ridge {r}': partial(task_covariance, ridge=r)
+        for r in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
     },
     'gl_logdet': {
         f'sparsity {s}, variance {v}': partial(log_det, sparsity=s, variance=v)
@@ -132,7 +134,7 @@ GRIDS: dict[str, dict[str, Learner]] = {
     },
     'l2g_pds': {
         f'alpha 1, beta {b}': partial(smooth_graph, alpha=1.0, beta=b)
-        for b in (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+        for b in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
     },
 }
 
