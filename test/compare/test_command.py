@@ -78,7 +78,7 @@ def test_mapping_beside_the_paper(tmp_path, capsys) -> None:
     text = capsys.readouterr().out
     assert 'DeLAMA-WC' in text
     assert '68.5' in text
-    assert 'over 1 plans' in text
+    assert 'over 1 plan;' in text
 
 
 def test_networks_of_another_task_are_refused(tmp_path, capsys) -> None:
