@@ -46,8 +46,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
         '  delama compare mnist --methods fedavg ditto delama --setups plain\n'
         '  delama compare mapping --plans maps/ --limit 10 --jobs 2\n'
         'on two cores --quick takes 1 to 4 minutes; all methods with all rounds and one seed:\n'
-        'regression a quarter of an hour, mnist some 2.5 hours, cifar10 some 5 hours (--setups strong: 6\n'
-        'and 10 minutes); fewer --rounds, --sequences and --methods shorten it',
+        'regression a quarter of an hour, mnist some 2.5 hours, cifar10 some 5 hours\n'
+        '(--setups strong: 6 and 10 minutes); fewer --rounds, --sequences and --methods\n'
+        'shorten it',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('task', choices=TASKS, help='what is learned')
