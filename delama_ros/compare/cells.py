@@ -39,7 +39,7 @@ def work(cell: Cell, model: Path | None) -> Figures:
     task = task_of(cell.task)
     if cell.kind == 'tune':
         batch = fixed(task, cell.sizes.validation, 'validation', 0)
-        if cell.setup == 'plain' and cell.sizes.horizon:
+        if cell.sizes.horizon:
             batch = batch.until(cell.sizes.horizon)
         choose = _choose_graph if cell.method in GRIDS else _choose
         figures = choose(cell, task, batch, model)
