@@ -5,30 +5,38 @@ from launch.actions import OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
-from delama_ros.swarm.launching import SHOW, arguments, given, nodes, replayed
-
-ARGUMENTS = (
-    ('logs', None, 'bags or CARMEN logs, with commas between, in the order of robots, or one'),
-    ('topics', '', 'scan topics in the order of logs, with commas between, for bags with several'),
-    ('robots', '1', 'number of robots (robot1, robot2, ...), or a list of names: [ann, bob]'),
-    ('speed', '1.0', 'seconds of the log per second'),
-    ('reach', '20.0', 'm up to which beams are used'),
-    ('period', '2.0', 's of the log between time steps of DeLAMA'),
-    *SHOW,
+from delama_ros.robot.parameters import REPLAY, Option
+from delama_ros.swarm.launching import (
+    ROBOTS,
+    SHOW,
+    SWARM,
+    arguments,
+    as_described,
+    given,
+    nodes,
+    replayed,
 )
+
+LOGS = {
+    'logs': Option('', 'bags or CARMEN logs separated by commas, in the order of robots, or one'),
+    'topics': Option('', 'scan topics separated by commas, in the order of logs'),
+}
+NAMES = {'robots': SWARM['robots']._replace(default='1')}
+PLAYER = as_described({name: REPLAY[name] for name in ('speed', 'reach', 'start_wait')})
+CHANGES = as_described({name: ROBOTS[name] for name in ROBOTS if name not in PLAYER})
 
 
 def make(context: LaunchContext) -> list[Node]:
-    """Give the nodes."""
+    """Return the nodes."""
     logs, topics = (
         [part for part in LaunchConfiguration(name).perform(context).split(',') if part]
-        for name in ('logs', 'topics')
+        for name in LOGS
     )
-    replay = given(context, 'speed', 'reach') | ({'topics': topics} if topics else {})
-    values = given(context, 'robots', 'period') | {'replay': replay}
-    return nodes(replayed(logs, values), context)
+    replay = given(context, PLAYER) | ({'topics': topics} if topics else {})
+    return nodes(replayed(logs, {**given(context, NAMES, CHANGES), 'replay': replay}), context)
 
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch: its arguments and its nodes."""
-    return LaunchDescription([*arguments(*ARGUMENTS), OpaqueFunction(function=make)])
+    declared = arguments(LOGS, NAMES, PLAYER, CHANGES, SHOW, required=('logs',))
+    return LaunchDescription([*declared, OpaqueFunction(function=make)])

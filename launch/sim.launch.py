@@ -4,23 +4,28 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
-from delama_ros.swarm.launching import CONFIG, arguments, source_node, swarm_of
+from delama_ros.robot.parameters import SIMULATOR
+from delama_ros.swarm.launching import (
+    CONFIG,
+    SWARM,
+    arguments,
+    as_described,
+    given,
+    source_node,
+    swarm_of,
+)
 
-# These win over the description; empty: what it says.
-OVERRIDES = {
-    'robots': 'number of robots (robot1, robot2, ...), or a list of names: [ann, bob]',
-    'plan': 'generated:SEED, a CubiCasa5k model.svg or a nav2 map.yaml',
-    'seed': 'of everything random',
-    'simulator': 'other parameters of the node: {scan_rate: 10.0, radio_range: 5.0}',
-}
+CHANGES = as_described({name: SIMULATOR[name] for name in SIMULATOR if name not in SWARM})
 
 
 def make(context: LaunchContext) -> list[Node]:
-    """Give the node."""
-    return [source_node(swarm_of(context, *OVERRIDES))]
+    """Return the node."""
+    changes = given(context, SWARM)
+    described = swarm_of(context, changes)
+    simulator = {**described.simulator, **given(context, CHANGES)}
+    return [source_node(swarm_of(context, {**changes, 'simulator': simulator}))]
 
 
 def generate_launch_description() -> LaunchDescription:
     """Describe the launch: its arguments and its node."""
-    described = [(name, '', text) for name, text in OVERRIDES.items()]
-    return LaunchDescription([*arguments(CONFIG, *described), OpaqueFunction(function=make)])
+    return LaunchDescription([*arguments(CONFIG, SWARM, CHANGES), OpaqueFunction(function=make)])

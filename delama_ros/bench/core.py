@@ -17,10 +17,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from delama_ros.core.agent import Agent
+from delama_ros.core.agent.agent import Agent
+from delama_ros.core.agent.messages import Message, Params
 from delama_ros.core.graph import edge_weights, newton_step, safe_start
 from delama_ros.core.losses import squared
-from delama_ros.core.messages import Message, Params
 from delama_ros.core.network import DeLAMA
 from delama_ros.core.settings import PAPER, Settings
 
@@ -38,13 +38,13 @@ def run(*, seed: int = 0, progress: Callable[[str], None] | None = None) -> dict
     has new data: learning, minA distances to four neighbours, row budget, ten rounds, and checking
     of 48 messages; without `observe`, encoding or transport. Median of 39 steps (5 at 10,000).
     """
-    say = progress or (lambda text: None)
+    report = progress or (lambda text: None)
     figures: dict[str, float] = {}
     with one_core():
-        say('batched network against a loop over agents')
+        report('batched network against a loop over agents')
         figures |= batched_against_loop(seed)
         for tiles in (128, 1_000, 10_000):
-            say(f'one agent step, {tiles} tiles')
+            report(f'one agent step, {tiles} tiles')
             figures[f'agent_step_{tiles}_tiles_ms'] = 1e3 * agent_step(seed, tiles)
     per_tile = [figures[f'agent_step_{tiles}_tiles_ms'] / tiles for tiles in (1_000, 10_000)]
     figures['cost_per_tile_10000_over_1000'] = per_tile[1] / per_tile[0]
@@ -199,7 +199,8 @@ def agent_step(seed: int, tiles: int) -> float:
 
 
 def _answer(message: Message, neighbour: str) -> Message:
-    """Return what a neighbour with nearly the same map would say in the same round."""
+    """Return what a neighbour with nearly the same map would send in the same round."""
     if isinstance(message, Params):
-        return replace(message, robot=neighbour, values=0.99 * message.values)
+        model = replace(message.model, theta=0.99 * message.model.theta)
+        return replace(message, robot=neighbour, model=model)
     return replace(message, robot=neighbour, names=('robot',), x=message.x[:1], y=message.y[:1])

@@ -30,7 +30,7 @@ Sent = dict[tuple[Any, ...], Any]
 
 
 class Participant:
-    """One client: acts over a kept connection, and hears of changes through the web socket."""
+    """One client: acts over a kept connection, and receives changes through the web socket."""
 
     def __init__(self, port: int, number: int, seed: int) -> None:
         self._port, self._number = port, number
@@ -55,7 +55,7 @@ class Participant:
 
     async def _answer(self, state: dict[str, Any]) -> None:
         key = (state['game'], state['round'], state['me'], state['stage'])
-        if key in self.sent:  # told of somebody else's answer while this one was on its way
+        if key in self.sent:  # an answer of somebody else arrived while this one was on its way
             return
         self.sent[key] = line = self._rng.normal(size=2).tolist()
         body: dict[str, Any] = {'round': state['round']}
@@ -95,10 +95,7 @@ def run(*, seed: int = 0) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         database = Path(folder) / 'human.sqlite'
         server = subprocess.Popen(
-            [
-                sys.executable, '-m', 'delama_ros.cli.main', 'human', '--db', str(database),
-                '--port', '0', '--seed', str(seed),
-            ],
+            [sys.executable, '-m', 'delama_ros.web.game.serve', str(database), str(seed)],
             stdout=subprocess.PIPE, text=True,
         )
         try:

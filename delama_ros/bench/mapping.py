@@ -1,4 +1,4 @@
-"""Cost of mapping: evidence of a scan, a robot's step early and late, messages."""
+"""Cost of mapping: marks of a scan, a robot's step early and late, messages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from delama_ros.mapping.dataset import CELLS, RESOLUTION, scan_of
+from delama_ros.experiments.mapping.dataset import CELLS, RESOLUTION, scan_of
+from delama_ros.experiments.mapping.runner import Step, run_swarm
 from delama_ros.mapping.default import packaged
-from delama_ros.mapping.evidence import scan_evidence
-from delama_ros.mapping.runner import Step, run_swarm
+from delama_ros.mapping.scan import scan_marks
 from delama_sim.plans import load
 from delama_sim.protocol import mapping_run, prepare
 
@@ -26,8 +26,8 @@ def run(*, seed: int = 0) -> dict[str, float]:
     scan = scan_of(world, 0, 0)
     began = time.process_time()
     for _ in range(REPEATS):
-        scan_evidence(scan, (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS)
-    evidence = (time.process_time() - began) / REPEATS
+        scan_marks(scan, (x, y, yaw), resolution=RESOLUTION, tile_cells=CELLS)
+    marks = (time.process_time() - began) / REPEATS
     seconds, sizes = np.zeros(STEPS), np.zeros(STEPS)
 
     def take(step: Step, t: int) -> None:
@@ -36,7 +36,7 @@ def run(*, seed: int = 0) -> dict[str, float]:
     run_swarm(world, checkpoint, take=take)
     return {
         'features': float(len(checkpoint.model.table)),
-        'evidence_ms_per_scan': 1e3 * evidence,
+        'marks_ms_per_scan': 1e3 * marks,
         'step_ms_per_robot': 1e3 * float(np.median(seconds)),
         # How cost depends on time, not on how much of the flat is known.
         'late_step_over_early_step': float(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from delama_sim.grid import Floats, OccupancyMap
+from delama_ros.geometry.grid import Floats, OccupancyMap
 from delama_sim.lidar import Lidar
 from delama_sim.plans.generator import generate
 from delama_sim.protocol import mapping_run, prepare

@@ -1,13 +1,13 @@
 """Cost of a swarm over DDS: a step against its round trips, start, whole run, memory.
 
-In a round everybody says something and waits until all others have been heard. That is compared
+In a round every robot sends and waits for the messages of all others. That is compared
 with round trips without any computing of the same processes in the same run, between their steps:
-of two robots, and of all at once (each answers when it has heard all others).
+of two robots, and of all at once (each answers when it has received from all others).
 
-The rounds are counted in every robot from its first word of a step to the last one it hears: this
-holds sending, waiting for whoever begins later, decoding, and all computing between the rounds. A
-whole step holds also what is learned from the robot's own data before its first word and the
-refined model after the last. In neither are taking scans in and drawing the map.
+The rounds are timed in every robot from its first message of a step to the last one it receives:
+sending, waiting for robots that begin later, decoding, and all computing between the rounds. A
+whole step adds learning from the robot's own data before its first message and refining the model
+after the last. Neither holds taking in scans or drawing the map.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def run(*, seed: int = 0, swarm: Swarm | None = None) -> dict[str, float]:
             Path(folder),
             lambda _, step: shown.append(time.monotonic() - began),
             record,
-            robot=('delama_ros.nodes.ping', {'ping_folder': folder}),
+            robot=('delama_ros.ros.ping', {'ping_folder': folder}),
         )
         trips = [json.loads(Path(f'{folder}/{n}.json').read_text()) for n in swarm.robots]
     return figures(record, trips) | {

@@ -1,4 +1,4 @@
-"""`delama bench`: measure parts of the system in one run, as ratios and times."""
+"""`delama bench`: benchmark one part of the system, as ratios and times."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import importlib
 import platform
 from typing import Any
 
-from delama_ros.cli.output import print_table, write_json
+from delama_ros.output import print_table, write_json
 
 PARTS = {
-    'core': 'learning core: batched network against a loop, one agent step, cost against tiles',
-    'mapping': "mapping: evidence of a scan, a robot's step, bytes",
-    'swarm': 'swarm over ROS 2: a step against its round trips, start, whole run, memory',
-    'human': "the game's server under load: 50 participants, response times, nothing lost",
-    'sim': 'simulator: exact rays per second, against a numpy march, real-time factor',
+    'core': 'batched network compared with a loop, one agent step, cost by number of tiles',
+    'localization': 'ms per scan, keyframe and loop closure along a path',
+    'mapping': "marks of a scan, a robot's step, bytes",
+    'swarm': 'a step over ROS 2 compared with its round trips, start, whole run, memory',
+    'human': "response times and lost answers of the game's server with 50 participants",
+    'sim': 'exact rays per second compared with a numpy ray march, real-time factor',
 }
 
 
@@ -23,16 +24,16 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         'bench',
         help='measure speed on this machine',
-        description='Measure one part of the system. Compare ratios: absolute times depend on '
-        'the machine and on what else it is doing.',
+        description='Benchmark one part of the system. Compare ratios rather than absolute times, '
+        'which depend on the machine and its load.',
         epilog='examples:\n  delama bench core\n  delama bench sim --seed 3 --json sim.json',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         'part', choices=PARTS, help='; '.join(f'{name}: {text}' for name, text in PARTS.items())
     )
-    parser.add_argument('--seed', type=int, default=0, help='of the random data (default 0)')
-    parser.add_argument('--json', metavar='FILE', help='write name → figure to FILE')
+    parser.add_argument('--seed', type=int, default=0, help='random seed of the data (default 0)')
+    parser.add_argument('--json', metavar='FILE', help='write all figures to FILE')
     parser.set_defaults(run=run)
 
 

@@ -1,4 +1,4 @@
-"""`delama convert`: a CARMEN log or a ROS 1 bag as rosbag2."""
+"""`delama convert`: CARMEN logs and ROS 1 bags to rosbag2."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from delama_ros.cli.errors import UserError
 from delama_ros.cli.eval_log import add_bag_arguments
+from delama_ros.errors import UserError
 
 EXAMPLES = """examples:
   delama convert intel.log.gz intel_bag
@@ -19,27 +19,30 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add the `convert` subcommand."""
     parser = subparsers.add_parser(
         'convert',
-        help='turn a CARMEN log or a ROS 1 bag into rosbag2',
-        description='Read the laser scans of a log with their poses and write them as a rosbag2 '
-        'folder with /scan, /odom, /tf and /tf_static, for ros2 bag play, `delama eval log` and '
+        help='convert a CARMEN log or a ROS 1 bag to rosbag2',
+        description='Read the laser scans of a log and their poses, and write them as a rosbag2 '
+        'folder with /scan, /odom, /tf and /tf_static, for `ros2 bag play`, `delama eval log` and '
         'training.',
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('log', metavar='LOG', help='CARMEN .log or .log.gz, ROS 1 .bag, rosbag2')
-    parser.add_argument('out', metavar='OUT', help='folder to write, must not exist')
+    parser.add_argument('out', metavar='OUT', help='folder to write; it must not exist')
     add_bag_arguments(parser)
     parser.add_argument(
-        '--storage', choices=('sqlite3', 'mcap'), default='sqlite3', help='(default sqlite3)'
+        '--storage',
+        choices=('sqlite3', 'mcap'),
+        default='sqlite3',
+        help='storage plugin (default sqlite3)',
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Read and write."""
-    from delama_ros.logs.log import LogError
-    from delama_ros.logs.read import read_log
-    from delama_ros.logs.write import write_bag
+    from delama_ros.data.log import LogError
+    from delama_ros.data.read import read_log
+    from delama_ros.data.write import write_bag
 
     try:
         log = read_log(args.log, topic=args.topic, frame=args.frame, delay=args.delay)

@@ -4,62 +4,68 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from delama_ros.cli.errors import UserError
-from delama_ros.cli.output import print_table, write_json
+from delama_ros.errors import UserError
+from delama_ros.output import print_table, write_json
 
-SIMULATED = 200  # tasks of DeLAMA's own row
+SIMULATED = 200  # tasks of the row of agents
 
 
 def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add the `human` subcommand."""
     parser = subparsers.add_parser(
         'human',
-        help='play the game in which people and agents learn lines together; report on it',
+        help='play the game in which people and agents learn lines together, and report on it',
         description='Serve the game to browsers (play), print the table and draw the figure of '
         'all games so far (report), or write them as CSV files (export).',
         epilog='examples:\n'
         '  delama human                              play on this machine\n'
-        '  delama human --host 0.0.0.0               play in this network; shows a join code\n'
+        '  delama human --host 0.0.0.0               play on this network; prints a join code\n'
         '  delama human report --plot ratings.png    table and figure\n'
         '  delama human export --out games/          all data as CSV',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         'action', nargs='?', choices=['play', 'report', 'export'], default='play',
-        help='default: play',
+        help='what to do (default: play)',
     )
     parser.add_argument(
-        '--db', metavar='FILE', default='runs/human.sqlite', help='the games (default %(default)s)'
+        '--db', metavar='FILE', default='runs/human.sqlite',
+        help='database of games (default %(default)s)',
     )
     play = parser.add_argument_group('play')
-    play.add_argument('--host', default='127.0.0.1', help='address to serve (default: localhost)')
-    play.add_argument('--port', type=int, help='default: 8420, or a free one')
+    play.add_argument(
+        '--host', default='127.0.0.1', help='address to serve on (default: localhost)'
+    )
+    play.add_argument('--port', type=int, help='port (default: 8420, or any free one)')
     for stage, seconds in (('learn', 120), ('aggregate', 150), ('result', 60)):
         play.add_argument(
             f'--{stage}-time', type=float, default=seconds, metavar='S',
-            help=f's until the stage ends by itself (default {seconds})',
+            help=f'time limit of the stage, s (default {seconds})',
         )
     report = parser.add_argument_group('report')
     report.add_argument(
-        '--tasks', type=int, default=SIMULATED, help='simulated for DeLAMA (default %(default)s)'
+        '--tasks', type=int, default=SIMULATED,
+        help='tasks to simulate for agents (default %(default)s)',
     )
     report.add_argument('--json', metavar='FILE', help='write all figures to FILE')
-    report.add_argument('--plot', metavar='FILE', help='draw ratings against distances')
+    report.add_argument('--plot', metavar='FILE', help='plot ratings against distances')
     export = parser.add_argument_group('export')
-    export.add_argument('--out', metavar='DIR', default='runs/human', help='default %(default)s')
+    export.add_argument(
+        '--out', metavar='DIR', default='runs/human',
+        help='folder of the CSV files (default %(default)s)',
+    )
     parser.add_argument(
         '--seed', type=int,
-        help='of new games (default: none, nobody can foresee them) or of simulated tasks (0)',
+        help='random seed of new games (default: random) or of simulated tasks (default 0)',
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked."""
+    """Run the chosen action."""
     if args.seed is not None and args.seed < 0:
         raise UserError(f'--seed is {args.seed}, expected 0 or more')
     try:
@@ -73,39 +79,18 @@ def play(args: argparse.Namespace) -> int:
     for stage in ('learn', 'aggregate', 'result'):
         if not 1 <= (seconds := getattr(args, f'{stage}_time')) <= 86400:
             raise UserError(f'--{stage}-time is {seconds}, expected 1 to 86400 s')
-    try:
-        from delama_ros.web import serving
-        from delama_ros.web.game.app import game_app
-    except ImportError as error:
-        raise UserError(f'{error.name} is missing: pip install "delama_ros[web]"') from error
-    from delama_ros.human.game import Limits
-    from delama_ros.human.host import Host
-    from delama_ros.human.store import Store
-    from delama_ros.web.guard import Access
+    from delama_ros.experiments.human.game import Limits
+    from delama_ros.web.game.serve import serve
 
-    listener = serving.listen(args.host, args.port)
-    store = Store(Path(args.db))
-    access = serving.new_access(args.host)
-    if access:  # the link that people have stays good when the server is started again
-        access = Access(
-            store.remembered('code', access.code), store.remembered('token', access.token)
-        )
     limits = Limits(args.learn_time, args.aggregate_time, args.result_time)
-    app = game_app(Host(store, limits, seed=args.seed), access)
-    print(f'open {serving.address(listener, access)} in a browser; Ctrl-C ends', flush=True)
-    if access:
-        print(f'join code: {access.code}', flush=True)
-    print(f'games are kept in {args.db}', flush=True)
-    with suppress(KeyboardInterrupt):
-        serving.make_server(app).run(sockets=[listener])
-    store.close()
+    serve(Path(args.db), limits=limits, seed=args.seed, host=args.host, port=args.port)
     return 0
 
 
 def report(args: argparse.Namespace) -> int:
     """Print the paper's table and the correlations; draw the figure."""
-    from delama_ros.human.report import make_report
-    from delama_ros.human.store import open_database
+    from delama_ros.experiments.human.report import make_report
+    from delama_ros.experiments.human.store import open_database
 
     if args.tasks < SIMULATED:
         raise UserError(f'--tasks is {args.tasks}, expected at least {SIMULATED}')
@@ -128,18 +113,16 @@ def report(args: argparse.Namespace) -> int:
     if args.json:
         write_json(args.json, figures)
     if args.plot:
-        try:
-            from delama_ros.human.plot import plot_ratings
-        except ImportError:
-            raise UserError('--plot needs matplotlib: pip install "delama_ros[web]"') from None
+        from delama_ros.experiments.human.plot import plot_ratings
+
         plot_ratings(figures, args.plot)
     return 0
 
 
 def export(args: argparse.Namespace) -> int:
     """Write CSV files."""
-    from delama_ros.human.export import write_csv
-    from delama_ros.human.store import open_database
+    from delama_ros.experiments.human.export import write_csv
+    from delama_ros.experiments.human.store import open_database
 
     try:
         files = write_csv(open_database(Path(args.db), read_only=True), Path(args.out))

@@ -1,4 +1,4 @@
-"""Ctrl-C for commands that have something to put away: heard at once, acted upon between steps."""
+"""Ctrl-C for commands that must clean up: noted at once, acted on between steps."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from delama_ros.nodes.ending import SIGNALS
+from delama_ros.signals import SIGNALS
 
 
 @contextmanager
 def interrupts() -> Iterator[threading.Event]:
-    """Give an event that Ctrl-C and SIGTERM set, and do nothing else, as long as this lasts.
+    """Provide an event that SIGINT and SIGTERM set instead of raising KeyboardInterrupt.
 
-    A KeyboardInterrupt may come while processes are being ended or results written, is lost where
-    Python can only say that it ignores it, and just before signal.pause() ends nothing.
+    A KeyboardInterrupt could arrive while processes are being stopped or results are being written,
+    is swallowed where Python cannot propagate it (in a destructor, for example), and is lost if it
+    arrives just before a blocking call.
     """
-    asked = threading.Event()
-    before = {number: signal.signal(number, lambda *_: asked.set()) for number in SIGNALS}
+    requested = threading.Event()
+    before = {number: signal.signal(number, lambda *_: requested.set()) for number in SIGNALS}
     try:
-        yield asked
+        yield requested
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""`delama`: one program with a subcommand per thing a user wants."""
+"""`delama`: one program with a subcommand per task."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ import sys
 from collections.abc import Sequence
 
 from delama_ros import __version__
-from delama_ros.cli.errors import UserError
+from delama_ros.errors import UserError
+from delama_ros.extras import cure
 
 COMMANDS = {
     'swarm': 'simulate a swarm of robots that map a building together',
     'view': 'watch a swarm, live or recorded, in a browser',
-    'human': 'play the game in which people and agents learn lines together; report on it',
-    'replay': 'let robots live through recorded logs or bags, over ROS 2',
+    'human': 'play the game in which people and agents learn lines together, and report on it',
+    'replay': 'replay recorded logs or bags to robots that map them over ROS 2',
     'plan': 'show, describe and convert floor plans',
-    'convert': 'turn a CARMEN log or a ROS 1 bag into rosbag2',
+    'convert': 'convert a CARMEN log or a ROS 1 bag to rosbag2',
     'train': 'meta-train a model: features, evidence weights, coefficients',
-    'eval': 'measure methods against each other on the same data',
-    'compare': 'compare DeLAMA with every method of the paper, on the same data',
+    'eval': 'compare methods on the same data',
+    'compare': 'run every method of the paper on the same data',
     'bench': 'measure speed on this machine',
 }
 
 EXAMPLES = """examples:
   delama swarm                              five robots map a generated flat
   delama swarm --robots 3 --steps 6         fewer robots, fewer steps
-  delama plan generated:7 --png plan.png    look at the flat that seed 7 draws
+  delama plan generated:7 --png plan.png    draw the flat generated from seed 7
   delama bench core --json core.json        speed of the learning core
 
 `delama COMMAND --help` explains a command."""
@@ -52,15 +53,19 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; 0 for success, 1 for a failed run, 2 for a user's mistake."""
+    """Run the command line: returns 0 for success, 1 for a failed run, 2 for a user's error."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    args = make_parser(next((a for a in arguments if not a.startswith('-')), None)).parse_args(
-        arguments
-    )
+    parser = make_parser(next((a for a in arguments if not a.startswith('-')), None))
     try:
+        args = parser.parse_args(arguments)  # may load plugins
         return int(args.run(args))
     except UserError as error:
         print(f'delama: error: {error}', file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if not (line := cure(error.name or '')):
+            raise
+        print(f'delama: error: {line}', file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
@@ -68,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     finally:
-        gc.freeze()  # Python would look for garbage once more before it ends, for up to a second
+        gc.freeze()  # skips a last garbage collection at exit, which takes up to a second
+
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from delama_ros.cli.errors import UserError
-from delama_ros.cli.output import print_table, write_json
-from delama_sim.errors import PlanError
-from delama_sim.grid import UNKNOWN, OccupancyMap
-from delama_sim.map_file import MODES, write_map
-from delama_sim.picture import write_png, write_sheet
+from delama_ros.errors import UserError
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import UNKNOWN, OccupancyMap
+from delama_ros.geometry.map_file import MODES, write_map
+from delama_ros.geometry.picture import write_png, write_sheet
+from delama_ros.output import print_table, write_json
 from delama_sim.plans import RESOLUTION, find, load
 from delama_sim.plans.plan import Plan
 
 EXAMPLES = """examples:
   delama plan generated:7                              describe and draw the plan of seed 7
   delama plan generated:office:3 --map office.yaml     as a nav2 map: office.yaml and office.pgm
+  delama plan rooms:4:marked=3                         rooms that are alike, but for one
   delama plan model.svg#Floor-2 --png upstairs.png     one floor of a CubiCasa5k drawing
   delama plan map.yaml --thicken 0.05 --blocks 3 --map hard.yaml
   delama plan cubicasa5k/high_quality --png sheet.png  a table and a contact sheet of a folder"""
@@ -33,40 +34,48 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         'plan',
         help='show, describe and convert floor plans',
-        description='Read a floor plan, change it if asked, describe and draw it, and write it as '
-        'a nav2 map or a picture. Of a folder it lists all plans.',
+        description='Read a floor plan, edit it on request, describe and draw it, and write it as '
+        'a nav2 map or a picture. For a folder, list all its plans.',
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
         'plan',
         metavar='PLAN',
-        help='generated:SEED, generated:flat:SEED, generated:office:SEED, a CubiCasa5k model.svg '
-        '(or FILE#FLOOR), a nav2 map.yaml, a CubiCasa5k class mask .png, or a folder of them',
+        help='generated:SEED, generated:flat:SEED, generated:office:SEED, rooms:N, a CubiCasa5k '
+        'model.svg (or FILE#FLOOR), a nav2 map.yaml, a CubiCasa5k class mask .png, or a folder of '
+        'them',
     )
     parser.add_argument(
-        '--resolution', type=float, default=RESOLUTION, metavar='M', help='of cells (default 0.05)'
+        '--resolution', type=float, default=RESOLUTION, metavar='M',
+        help='resolution, m per cell (default 0.05)',
     )
     parser.add_argument(
-        '--thicken', type=float, default=0.0, metavar='M', help='grow walls by M on every side'
+        '--thicken', type=float, default=0.0, metavar='M',
+        help='thicken walls by M metres on every side',
     )
     parser.add_argument(
-        '--drop', type=float, default=0.0, metavar='M2', help='remove structures below M2 in area'
+        '--drop', type=float, default=0.0, metavar='M2',
+        help='remove free-standing structures smaller than M2 (m²)',
     )
     parser.add_argument(
         '--blocks', type=int, default=0, metavar='N', help='add N furniture-like blocks'
     )
-    parser.add_argument('--seed', type=int, default=0, help='of the blocks (default 0)')
-    parser.add_argument('--map', metavar='FILE', help='write FILE.yaml and its picture for nav2')
-    parser.add_argument('--mode', choices=MODES, default='trinary', help='of the nav2 map')
-    parser.add_argument('--png', metavar='FILE', help='write a picture; of a folder, all in one')
-    parser.add_argument('--json', metavar='FILE', help='write the description')
-    parser.add_argument('--quiet', action='store_true', help='print no description and no picture')
+    parser.add_argument('--seed', type=int, default=0, help='random seed of the blocks (default 0)')
+    parser.add_argument('--map', metavar='FILE', help='write FILE.yaml and its image for nav2')
+    parser.add_argument(
+        '--mode', choices=MODES, default='trinary', help='nav2 map mode (default trinary)'
+    )
+    parser.add_argument(
+        '--png', metavar='FILE', help='write a picture; for a folder, one of all plans'
+    )
+    parser.add_argument('--json', metavar='FILE', help='write the description to FILE')
+    parser.add_argument('--quiet', action='store_true', help='print nothing')
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read, change, write, describe."""
+    """Read, edit, write, describe."""
     if not args.resolution > 0:
         raise UserError(f'--resolution {args.resolution}, expected more than 0')
     for name in ('thicken', 'drop', 'blocks', 'seed'):
@@ -75,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         whole_folder = Path(args.plan).is_dir()
         sources: list[str] = [str(p) for p in find(args.plan)] if whole_folder else [args.plan]
-        plans = [_changed(load(source, args.resolution), args) for source in sources]
+        plans = [_edited(load(source, args.resolution), args) for source in sources]
     except PlanError as error:
         raise UserError(str(error)) from error
     figures = {source: describe(plan) for source, plan in zip(sources, plans, strict=True)}
@@ -89,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(plan: Plan) -> dict[str, float | None]:
-    """Figures of a plan: metres, square metres and numbers; None for what is not known."""
+    """Return figures of a plan in m, m² and counts; None where unknown."""
     from scipy import ndimage
 
     occupancy = plan.map
@@ -127,7 +136,7 @@ def draw(occupancy: OccupancyMap, columns: int = COLUMNS) -> str:
     return '\n'.join(line.rstrip() for line in lines)
 
 
-def _changed(plan: Plan, args: argparse.Namespace) -> Plan:
+def _edited(plan: Plan, args: argparse.Namespace) -> Plan:
     if not (args.thicken or args.drop or args.blocks):
         return plan
     from delama_sim.plans.edit import add_blocks, drop_small, thicken_walls

@@ -1,4 +1,4 @@
-"""`delama train mapping` and `train decoder`: what a swarm shares, and how maps are completed."""
+"""`delama train mapping` and `train decoder`: the shared mapping model, and its decoder."""
 
 from __future__ import annotations
 
@@ -10,56 +10,60 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from delama_ros.cli.errors import UserError
+from delama_ros.cli.task_parsers import add_settings_arguments
+from delama_ros.errors import UserError
 
 
 def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
     """Add `train mapping` and `train decoder`."""
     mapping = subparsers.add_parser(
         'mapping',
-        help='the model a swarm of robots shares to map buildings',
-        description='Meta-train the mapping model. The checkpoint always holds the model that '
-        'validated best.',
+        help='the mapping model that all robots of a swarm share',
+        description='Meta-train the mapping model. The checkpoint always holds the model with the '
+        'best validation score.',
         epilog='examples:\n'
         '  delama train mapping\n'
         '  delama train mapping --features 16 --out small.npz\n'
         '  delama train mapping --plans maps/ --validation generated:5000-5024\n'
         '  delama train mapping --plans --logs office.bag corridor/\n'
-        '  delama train mapping --config config/train_mapping.yaml --out mapping.npz',
+        '  delama train mapping --set head_iterations=200 --out mapping.npz',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     mapping.add_argument(
         '--kind', choices=['tiles', 'plane'],
-        help='plane: features of the place in one square of 24 m, to see that they do not do',
+        help='plane: position features in one square of 24 m, for comparison; performs worse',
     )
-    mapping.add_argument('--features', type=int, metavar='K', help='numbers per tile')
+    mapping.add_argument('--features', type=int, metavar='K', help='number of features per tile')
     mapping.add_argument(
-        '--logs', metavar='FILE', nargs='+', help='recordings to train on too (bags, CARMEN logs)'
+        '--logs', metavar='FILE', nargs='+',
+        help='recordings to train on as well (bags, CARMEN logs)',
     )
     mapping.set_defaults(run=run_mapping)
     decoder = subparsers.add_parser(
         'decoder',
-        help='the network that completes maps of the mapping model',
-        description='Train the network that guesses the rest of a partly explored building. It '
-        'belongs to one mapping model.',
+        help='the decoder that predicts unobserved space in maps',
+        description='Train the decoder, which predicts the unobserved parts of a partly explored '
+        'building. It only works with the mapping model it was trained for.',
         epilog='examples:\n'
         '  delama train decoder\n'
         '  delama train decoder --checkpoint mapping.npz --plans maps/ generated:1000-1200',
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    decoder.add_argument('--checkpoint', metavar='FILE', help='mapping model (default: packaged)')
+    decoder.add_argument(
+        '--checkpoint', metavar='FILE', help='mapping checkpoint (default: packaged)'
+    )
     decoder.set_defaults(run=run_decoder)
     for name, parser in (('mapping', mapping), ('decoder', decoder)):
-        parser.add_argument('--config', metavar='FILE', help='YAML file with settings of the run')
+        add_settings_arguments(parser, name)
         parser.add_argument(
             '--plans', metavar='PLANS', nargs='*',
-            help='folders or generated:A-B to train on; of a folder 60 %% are used',
+            help='training plans: folders, of which 60 %% are used, or generated:A-B',
         )
         parser.add_argument(
             '--validation', metavar='PLANS', nargs='+',
-            help='folders or generated:A-B to check on; of a folder another 10 %%',
+            help='validation plans: folders, of which another 10 %% are used, or generated:A-B',
         )
-        parser.add_argument('--seed', type=int, help='of all random choices')
+        parser.add_argument('--seed', type=int, help='random seed')
         parser.add_argument(
             '--out', metavar='FILE', default=f'runs/{name}.npz',
             help='checkpoint (default %(default)s)',
@@ -69,12 +73,14 @@ def add_mapping_parsers(subparsers: argparse._SubParsersAction[Any]) -> None:
 def run_mapping(args: argparse.Namespace) -> int:
     """Train the mapping model and write the checkpoint."""
     out = _prepare(args)
+    from delama_ros.experiments.mapping.trainer import Config, MapTraining, log_data
     from delama_ros.mapping.default import SETTINGS
-    from delama_ros.mapping.trainer import Config, MapTraining, log_data
+    from delama_ros.training.run import check_state
 
     try:
-        config = _config(args, Config, ('plans', 'validation', 'kind', 'features', 'seed', 'logs'))
-        _can_go_on(config, out)
+        given = ('plans', 'validation', 'kind', 'features', 'seed', 'logs')
+        config = _config(args, 'mapping', Config, given)
+        check_state(out, asdict(config))  # fail before plans are scanned
         training, validation = _episodes(config)
         run = MapTraining(config, SETTINGS, training + log_data(config), validation)
         _train(run, config, out, lambda state, made: run.checkpoint(state, made).save(out))
@@ -86,13 +92,14 @@ def run_mapping(args: argparse.Namespace) -> int:
 def run_decoder(args: argparse.Namespace) -> int:
     """Train the decoder and write it."""
     out = _prepare(args)
-    from delama_ros.mapping.decoder_trainer import Config, DecoderTraining
+    from delama_ros.experiments.mapping.decoder_trainer import Config, DecoderTraining
     from delama_ros.mapping.default import find
+    from delama_ros.training.run import check_state
 
     try:
-        config = _config(args, Config, ('plans', 'validation', 'seed'))
+        config = _config(args, 'decoder', Config, ('plans', 'validation', 'seed'))
         checkpoint = find(args.checkpoint)
-        _can_go_on(config, out)
+        check_state(out, asdict(config))
         run = DecoderTraining(config, checkpoint, *_episodes(config))
         _train(run, config, out, lambda state, made: run.decoder(state, made).save(out))
     except ValueError as error:
@@ -101,15 +108,13 @@ def run_decoder(args: argparse.Namespace) -> int:
 
 
 def _prepare(args: argparse.Namespace) -> Path:
-    """Return where to write, once it is clear that training can begin."""
-    try:
-        import torch
-    except ImportError:
-        raise UserError('training needs torch: pip install "delama_ros[train]"') from None
+    """Return where to write, after checking that training can begin."""
+    import torch
+
     torch.set_num_threads(1)
     out = Path(args.out)
     if out.suffix != '.npz':
-        raise UserError(f'--out is {out}, expected a name that ends in .npz')
+        raise UserError(f'--out is {out}, expected a file name that ends in .npz')
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -117,32 +122,23 @@ def _prepare(args: argparse.Namespace) -> Path:
     return out
 
 
-def _config(args: argparse.Namespace, kind: Any, given: tuple[str, ...]) -> Any:
-    from delama_ros.training.config import configure, read_file
+def _config(args: argparse.Namespace, task: str, kind: Any, given: tuple[str, ...]) -> Any:
+    from delama_ros.training.config import configure, run_settings
 
-    values = read_file(args.config) if args.config else {}
+    values = run_settings(task, args.config, args.set)
     values |= {name: getattr(args, name) for name in given if getattr(args, name) is not None}
     return configure(kind, values)
 
 
-def _can_go_on(config: Any, out: Path) -> None:
-    """ValueError if a stopped run is in the way: better to know before plans are scanned."""
-    from delama_ros.training.loop import read_state
-
-    state = out.with_suffix('.state')
-    if state.exists():
-        read_state(state, asdict(config))
-
-
 def _episodes(config: Any) -> tuple[Any, Any]:
     """Let robots scan the plans to train on and those to validate on."""
-    from delama_ros.mapping.trainer import episodes
+    from delama_ros.experiments.mapping.trainer import episodes
 
     began = time.monotonic()
     training = episodes(config, config.plans, 'training')
     validation = episodes(config, config.validation, 'validation')
     print(
-        f'{len(training)} runs through plans to train on, {len(validation)} to validate on, '
+        f'{len(training)} training runs, {len(validation)} validation runs, '
         f'{time.monotonic() - began:.0f} s'
     )
     return training, validation
@@ -150,21 +146,12 @@ def _episodes(config: Any) -> tuple[Any, Any]:
 
 def _train(run: Any, config: Any, out: Path, write: Any) -> None:
     """Train, writing the best model and the curves at every check."""
-    from delama_ros.training.curves import plot_curves
-    from delama_ros.training.loop import Loop
+    from delama_ros.training.run import train
 
     began = time.monotonic()
-    loop = Loop(
-        run.model, run.stages(), seed=config.seed, identity=asdict(config),
-        state=out.with_suffix('.state'), log=out.with_suffix('.jsonl'),
+    made = {'command': shlex.join(['delama', *sys.argv[1:]]), 'config': asdict(config)}
+    train(
+        run.model, run.stages(), out, seed=config.seed, identity=asdict(config), made=made,
+        write=write,
     )
-
-    def keep(loop: Loop) -> None:
-        write(loop.best, {
-            'command': shlex.join(['delama', *sys.argv[1:]]), 'config': asdict(config),
-            'curve': loop.progress.curve,
-        })
-        plot_curves({out.stem: loop.progress.curve}, out.with_suffix('.png'))
-
-    loop.run(keep)
     print(f'{out}: {out.stat().st_size / 1000:.0f} kB after {time.monotonic() - began:.0f} s')

@@ -1,4 +1,4 @@
-"""`delama view`: the swarm in a browser, live or as it was recorded."""
+"""`delama view`: a swarm in a browser, live or recorded."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import argparse
 import threading
 from typing import Any
 
-from delama_ros.cli.errors import UserError
 from delama_ros.cli.interrupts import interrupts
+from delama_ros.errors import UserError
 
 EXAMPLES = """examples:
   delama view                             the robots of this ROS domain, live
   delama view runs/2026-01-31_12-00-00    a run that `delama swarm --bag` recorded
   delama view my_bag.mcap                 any bag with the topics of a swarm
-  delama view --host 0.0.0.0              for other machines; they need the code that is printed
+  delama view --host 0.0.0.0              also for other machines; prints a join code
   delama swarm --view                     a simulated swarm and its page"""
 
 
@@ -22,9 +22,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser = subparsers.add_parser(
         'view',
         help='watch a swarm, live or recorded, in a browser',
-        description='Serve a page that shows map, scan, way and state of every robot, who '
-        'collaborates with whom and how good the maps are. Live, it listens to ROS topics of the '
-        'domain it is started in (ROS_DOMAIN_ID) and finds robots by itself.',
+        description='Serve a page that shows the map, scan, path and state of every robot, the '
+        'collaboration graph and the scores of the maps. A live view discovers all robots in its '
+        'ROS domain (ROS_DOMAIN_ID).',
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -34,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     parser.add_argument(
         '--host', default='127.0.0.1', help='address to serve on (default: this machine only)'
     )
-    parser.add_argument('--port', type=int, help='default: 8420, or any that is free')
+    parser.add_argument('--port', type=int, help='port (default: 8420, or any free one)')
     parser.set_defaults(run=run)
 
 
@@ -45,22 +45,14 @@ def run(args: argparse.Namespace) -> int:
 
 def view_live(args: argparse.Namespace) -> int:
     """Show the robots of the ROS domain."""
-    try:
-        from rclpy.parameter import Parameter
+    from delama_ros.ros.viewer import view
 
-        from delama_ros.nodes.viewer import view
-    except ImportError as error:
-        raise UserError(f'this needs ROS 2 and `pip install delama_ros[web]`: {error}') from error
-
-    wanted = {'host': args.host, 'port': args.port}
-    return view(
-        parameter_overrides=[Parameter(k, value=v) for k, v in wanted.items() if v is not None]
-    )
+    return view(host=args.host, port=args.port)
 
 
 def view_recording(args: argparse.Namespace) -> int:
-    """Show a bag; it can be looked at while it is still being read."""
-    from delama_ros.logs.log import LogError
+    """Show a bag, even while it is still being read."""
+    from delama_ros.data.log import LogError
     from delama_ros.web.view.recording import fill, find_bag
     from delama_ros.web.view.watch import Watch
 
@@ -70,11 +62,11 @@ def view_recording(args: argparse.Namespace) -> int:
         from delama_ros.web.view.serve import Server
 
         server = Server(watch, args.host, args.port)
-    except (LogError, ValueError, ImportError) as error:
+    except (LogError, ValueError) as error:
         raise UserError(str(error)) from error
-    print(f'the recording can be seen at {server.address} (Ctrl-C ends)', flush=True)
+    print(f'showing the recording at {server.address} (Ctrl-C to stop)', flush=True)
     threading.Thread(target=fill, args=(watch, path), daemon=True).start()
-    with interrupts() as asked:
-        asked.wait()
+    with interrupts() as interrupted:
+        interrupted.wait()
     server.stop()
     return 0

@@ -1,6 +1,6 @@
-"""The little that differs between numpy (robots) and torch (training), so the rest is written once.
+"""What differs between numpy (robots) and torch (training), so that all else is written once.
 
-An array's type chooses the library; torch is imported only for tensors, so robots run without.
+The type of an array selects the library; torch is imported only for tensors, so robots run without.
 """
 
 from __future__ import annotations
@@ -10,14 +10,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from delama_ros.core.triangular import factor_blocks, solve_blocks
-
 # A numpy array or a torch tensor; and a plain number, or a 0-d tensor while it is being learned.
 Array: TypeAlias = Any
 Scalar: TypeAlias = Any
 
+
 def is_torch(array: Array) -> bool:
-    """Tell whether the argument is a torch tensor (or parameter)."""
+    """Return whether the argument is a torch tensor (or parameter)."""
     return type(array).__module__.startswith('torch')
 
 
@@ -29,6 +28,16 @@ def xp(array: Array) -> Any:
 def detach(array: Array) -> Array:
     """Return the array cut off from the gradient graph."""
     return array.detach() if is_torch(array) else array
+
+
+def single(array: Array) -> Array:
+    """Return a numpy array in single precision; a tensor keeps the precision of the training."""
+    return array if is_torch(array) else array.astype(np.float32)
+
+
+def double(array: Array) -> Array:
+    """Return a numpy array in double precision; a tensor keeps the precision of the training."""
+    return array if is_torch(array) else array.astype(np.float64)
 
 
 def eye_like(array: Array, size: int) -> Array:
@@ -65,6 +74,8 @@ def factor(A: Array, ridge: Scalar) -> Factor:
         L = B.mT  # B is symmetric; in this layout it is factored where it is
         xp(A).linalg.cholesky(L, out=L)
         return Factor(L, token, pairs)
+    from delama_ros.core.triangular import factor_blocks  # numba: not for a command's --help
+
     return Factor(factor_blocks(A, ridge), None, [])
 
 
@@ -75,4 +86,6 @@ def solve(factored: Factor, b: Array) -> Array:
         from delama_ros.core.autograd import Solve
 
         return Solve.apply(token, triangle, b, pairs)  # type: ignore[no-untyped-call]
+    from delama_ros.core.triangular import solve_blocks
+
     return solve_blocks(triangle, b)

@@ -1,12 +1,14 @@
-"""Sets of parameter blocks known by integer keys: how maps of different extent are lined up.
+"""Parameter blocks with integer keys: models of different extent are aligned by key.
 
-Blocks are kept sorted by a 64-bit code of their key (x, y), so that two agents' blocks are matched
-by binary search. A model that is one block has the key (0, 0).
+Blocks are sorted by a 64-bit code of their key (x, y), so that the blocks of two agents are matched
+by binary search. A model of one block has the key (0, 0).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,7 +20,7 @@ Keys: TypeAlias = NDArray[np.int32]
 
 
 class Shape(NamedTuple):
-    """Numbers of a block: K features times C outputs, and P parts whose evidence is told."""
+    """Numbers of a block: K features times C outputs, and P parts whose evidence is sent."""
 
     features: int
     outputs: int
@@ -40,7 +42,7 @@ def decode(codes: Codes) -> Keys:
 
 
 def increasing(codes: Codes) -> bool:
-    """Tell whether codes are sorted and unique."""
+    """Return whether codes are sorted and unique."""
     return bool((codes[1:] > codes[:-1]).all())
 
 
@@ -58,12 +60,22 @@ class Blocks:
 
     @classmethod
     def of(cls, keys: Keys, values: Floats) -> Blocks:
-        """Return the blocks of unique keys given in any order."""
+        """Return the blocks of unique keys given in any order.
+
+        Args:
+            keys: (n, 2), integers.
+            values: (n, ...), in the order of the keys.
+        """
         return cls.sorted(encode(keys), values)
 
     @classmethod
     def sorted(cls, codes: Codes, values: Floats) -> Blocks:
-        """Return the blocks of unique codes given in any order."""
+        """Return the blocks of unique codes given in any order.
+
+        Args:
+            codes: (n,), as `encode` makes them of keys.
+            values: (n, ...), in the order of the codes.
+        """
         values = np.asarray(values, dtype=np.float64)
         if increasing(codes):  # as every agent sends them
             return cls(codes, values)
@@ -72,35 +84,70 @@ class Blocks:
 
     def on(self, codes: Codes) -> Floats:
         """Return the values lined up with a superset of codes; what is not here is zero."""
-        if len(codes) == len(self.codes):
-            return self.values
-        out = np.zeros((len(codes), *self.values.shape[1:]))
-        out[places(codes, self.codes)] = self.values
-        return out
+        return spread(self.values, self.codes, codes)
 
 
 @dataclass(frozen=True)
 class Model:
-    """What an agent tells of itself: θ in blocks, and how much data stands behind it."""
+    """θ of some blocks and the weight of the data behind it: what agents exchange."""
 
-    theta: Blocks  # values (n, K, C)
-    evidence: Blocks  # of the same blocks, values (n, P)
+    codes: Codes  # (n,), sorted and unique
+    theta: Floats  # (n, K, C)
+    evidence: Floats  # (n, P), not negative
+    # Epoch of each robot whose data stand behind it; a robot raises its epoch when it takes
+    # something back.
+    epochs: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def empty(cls, shape: Shape) -> Model:
-        """Return a model that knows nothing."""
-        return cls(Blocks.empty(*shape[:2]), Blocks.empty(shape.parts))
+        """Return a model of no blocks, each of which would have the given shape."""
+        return cls(np.zeros(0, np.int64), np.zeros((0, *shape[:2])), np.zeros((0, shape.parts)))
 
-    @property
-    def codes(self) -> Codes:
-        """The blocks it speaks of."""
-        return self.theta.codes
+    @classmethod
+    def of(
+        cls,
+        codes: Codes,
+        theta: Floats,
+        evidence: Floats,
+        epochs: Mapping[str, int] = MappingProxyType({}),
+    ) -> Model:
+        """Return the model of blocks in any order; that none repeats is not checked.
+
+        Args:
+            codes: (n,), of the blocks.
+            theta: (n, K, C).
+            evidence: (n, P), weight of the data behind each part of a block.
+            epochs: of the robots whose data stand behind the model.
+        """
+        if increasing(codes):  # as every agent sends them
+            return cls(codes, theta, evidence, epochs)
+        order = np.argsort(codes, kind='stable')
+        return cls(codes[order], theta[order], evidence[order], epochs)
+
+    def take(self, chosen: NDArray[np.bool_]) -> Model:
+        """Return the model of the blocks that are marked (n,)."""
+        return Model(
+            self.codes[chosen], self.theta[chosen], self.evidence[chosen], self.epochs
+        )
+
+    def on(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return θ and evidence lined up with a superset of codes; what is not here is zero."""
+        return spread(self.theta, self.codes, codes), spread(self.evidence, self.codes, codes)
+
+
+def spread(values: Floats, some: Codes, codes: Codes) -> Floats:
+    """Return values (n, ...) of some blocks lined up with a superset of codes, zero elsewhere."""
+    if len(codes) == len(some):
+        return values
+    out = np.zeros((len(codes), *values.shape[1:]))
+    out[places(codes, some)] = values
+    return out
 
 
 def union(*sets: Codes) -> Codes:
     """Return all codes of the given sets, sorted; the first set itself if it holds all others."""
     first = sets[0]
-    # As a rule robots know the same blocks from round to round.
+    # Usually robots know the same blocks from round to round.
     if all(len(first) == len(other) and (first == other).all() for other in sets[1:]):
         return first
     return np.unique(np.concatenate(sets))

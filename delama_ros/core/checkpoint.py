@@ -1,7 +1,9 @@
-"""Checkpoints: a trained model as arrays (`.npz`) beside a description of itself (`.json`).
+"""Checkpoints: a trained model as one `.npz` file, its arrays and a description of itself in JSON.
 
-Both sides read the arrays without executing anything: robots with numpy alone, training through
-torch. The fingerprint is a digest of all that must agree before two models may be averaged.
+Reading a file executes nothing: robots need numpy alone, training converts to torch. The
+fingerprint is a digest of all that must agree before two models may be averaged. Earlier formats
+are still read: a description beside the arrays (`.json`), and headers of mapping models and
+decoders.
 """
 
 from __future__ import annotations
@@ -19,13 +21,17 @@ from numpy.typing import NDArray
 
 from delama_ros import __version__
 from delama_ros.core.settings import Settings
+from delama_ros.geometry.map_file import write_whole
 
-FORMAT = 1  # raised when older programs could not read the file any more
+FORMAT = 2  # raised when older programs can no longer read the file
+DESCRIPTION = 'description'  # the array that holds the JSON text
+BESIDE = 1  # format with the description in a .json file beside the arrays
+HEADERS = {'delama mapping 1': 'mapping', 'delama decoder 1': 'decoder'}  # earlier format → task
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 
-class CheckpointError(Exception):
+class CheckpointError(ValueError):
     """A file that is missing, damaged, or not a checkpoint this program can use."""
 
 
@@ -37,14 +43,24 @@ class Checkpoint:
     settings: Settings
     arrays: Arrays
     options: Mapping[str, Any] = field(default_factory=dict)  # JSON values, such as a resolution
+    made: Mapping[str, Any] = field(default_factory=dict)  # how: command, seed, data, scores
 
     @property
     def fingerprint(self) -> int:
         """64 bits that two models share only if they may be averaged; own limits do not count."""
         return _digest(self.task, asdict(self.settings), self.options, self.arrays)
 
-    def save(self, path: Path) -> None:
-        """Write path.json and path.npz (a suffix of path is replaced)."""
+    def save(self, path: str | Path) -> None:
+        """Write the file, whole or not at all.
+
+        Args:
+            path: of the file; its name gets the suffix `.npz`.
+
+        Raises:
+            ValueError: if an array has the name under which the description is stored.
+        """
+        if DESCRIPTION in self.arrays:
+            raise ValueError(f'an array is named {DESCRIPTION!r}, expected another name')
         description = {
             'format': FORMAT,
             'version': __version__,
@@ -52,10 +68,12 @@ class Checkpoint:
             'fingerprint': f'{self.fingerprint:016x}',
             'settings': asdict(self.settings),
             'options': dict(self.options),
+            'made': dict(self.made),
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path.with_suffix('.npz'), **self.arrays)  # type: ignore[arg-type]
-        path.with_suffix('.json').write_text(json.dumps(description, indent=2) + '\n')
+        content: dict[str, Any] = {DESCRIPTION: json.dumps(description), **self.arrays}
+        write_whole(
+            Path(path).with_suffix('.npz'), lambda file: np.savez_compressed(file, **content)
+        )
 
 
 def _digest(
@@ -71,54 +89,88 @@ def _digest(
     return int.from_bytes(digest.digest()[:8], 'big')
 
 
-def load(path: Path, *, task: str | None = None) -> Checkpoint:
-    """Read path.json and path.npz, made for the given task if one is named."""
-    described = path.with_suffix('.json')
-    description = _description(described)
+def load(path: str | Path, *, task: str | None = None) -> Checkpoint:
+    """Read a checkpoint.
+
+    Args:
+        path: of the file, with or without its suffix `.npz`.
+        task: that the model must have been made for; None: any.
+
+    Returns:
+        The checkpoint, with defaults for settings that were added since it was written.
+
+    Raises:
+        CheckpointError: if the file is missing, damaged or made for another task.
+    """
+    path = Path(path)
+    file = path if path.is_file() else path.with_suffix('.npz')
+    arrays = _arrays(file)
+    description = _description(file, arrays)
     if task is not None and description['task'] != task:
-        raise CheckpointError(f'{described}: made for task {description["task"]!r}, not {task!r}')
+        raise CheckpointError(f'{file}: made for task {description["task"]!r}, not {task!r}')
     try:
         settings = Settings(**description['settings'])
     except (TypeError, ValueError) as error:
-        raise CheckpointError(f'{described}: settings cannot be used: {error}') from error
+        raise CheckpointError(f'{file}: settings cannot be used: {error}') from error
     loaded = Checkpoint(
-        description['task'], settings, _arrays(path.with_suffix('.npz')), description['options']
+        description['task'], settings, arrays, description['options'], description.get('made', {})
     )
-    # Over the settings as they were written: one that came later has its default.
-    found = f'{_digest(loaded.task, description["settings"], loaded.options, loaded.arrays):016x}'
-    if found != description['fingerprint']:
+    # Over the settings as they were written: one that was added later has its default.
+    found = f'{_digest(loaded.task, description["settings"], loaded.options, arrays):016x}'
+    if description.get('fingerprint', found) != found:
         raise CheckpointError(
-            f'{path}: contents have fingerprint {found}, expected {description["fingerprint"]}: '
-            'the two files do not belong together or were changed'
+            f'{file}: contents have fingerprint {found}, expected {description["fingerprint"]}: '
+            'arrays and description do not belong together or were changed'
         )
     return loaded
-
-
-def _description(path: Path) -> dict[str, Any]:
-    try:
-        description = json.loads(path.read_text())
-    except OSError as error:
-        raise CheckpointError(f'{path}: cannot be read: {error.strerror}') from error
-    except ValueError as error:
-        raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
-    if not isinstance(description, dict) or 'format' not in description:
-        raise CheckpointError(f'{path}: no checkpoint of delama_ros: it has no format number')
-    if description['format'] != FORMAT:
-        raise CheckpointError(
-            f'{path}: has format {description["format"]} (written by version '
-            f'{description.get("version")}), this program reads format {FORMAT}'
-        )
-    missing = {'task', 'fingerprint', 'settings', 'options'} - description.keys()
-    if missing:
-        raise CheckpointError(f'{path}: damaged: {sorted(missing)} missing')
-    return description
 
 
 def _arrays(path: Path) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except FileNotFoundError as error:
-        raise CheckpointError(f'{path}: cannot be read: {error.strerror}') from error
+    except FileNotFoundError:
+        raise CheckpointError(f'{path}: no such checkpoint') from None
     except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
         raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
+
+
+def _description(path: Path, arrays: Arrays) -> dict[str, Any]:
+    """Return the description, in the present form; its text is taken out of the arrays."""
+    beside = path.with_suffix('.json')
+    known: tuple[object, ...] = (FORMAT,)
+    try:
+        if DESCRIPTION in arrays:
+            description = json.loads(str(arrays.pop(DESCRIPTION)))
+        elif 'header' in arrays:
+            description = _from_header(json.loads(str(arrays.pop('header'))))
+        elif beside.exists():
+            description, known = json.loads(beside.read_text()), (BESIDE,)
+        else:
+            raise CheckpointError(f'{path}: not a checkpoint of delama_ros: it has no description')
+    except OSError as error:
+        raise CheckpointError(f'{beside}: cannot be read: {error.strerror}') from error
+    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
+    if not isinstance(description, dict) or 'format' not in description:
+        raise CheckpointError(f'{path}: not a checkpoint of delama_ros: it has no format number')
+    if description['format'] not in known:
+        raise CheckpointError(
+            f'{path}: has format {description["format"]} (written by version '
+            f'{description.get("version")}), this program reads format {FORMAT}'
+        )
+    missing = {'task', 'settings', 'options'} - description.keys()
+    if missing:
+        raise CheckpointError(f'{path}: damaged: {sorted(missing)} missing')
+    return description
+
+
+def _from_header(header: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a mapping model or decoder of the earlier format."""
+    name, made, settings = header.pop('format'), header.pop('made'), header.pop('settings', {})
+    if name not in HEADERS:
+        return {'format': name}
+    return {
+        'format': FORMAT, 'task': HEADERS[name], 'settings': settings, 'options': header,
+        'made': made,
+    }

@@ -1,7 +1,7 @@
-"""How different two agents' models are: the d_ij of collaborative relational inference (eq. 17).
+"""Distances between the models of two agents: the d_ij of the graph problem (18).
 
-A distance splits into what one side computes from its own A and θ and the peers' θ, and a
-combination of the two sides' numbers. An infinite distance means that the edge is left out.
+Each side computes a number from its own A and θ and the peers' θ; then the numbers of both sides
+are combined. An infinite distance leaves the edge out.
 """
 
 from __future__ import annotations
@@ -17,17 +17,30 @@ class Distance(Protocol):
 
     @property
     def two_sided(self) -> bool:
-        """Whether the two sides' numbers differ, so that they must be exchanged and combined."""
+        """Whether the numbers of the two sides differ, so that they must be exchanged."""
         ...
 
     def one_side(
         self, A: Array, theta: Array, peers: Array, evidence: Array, peers_evidence: Array
     ) -> Array:
-        """Return this side's distance to each of M peers; evidence (..., n, P), (..., M, n, P)."""
+        """Return this side's distance to each of M peers, (..., M).
+
+        Args:
+            A: (..., n, K, K), memory of this agent.
+            theta: (..., n, K, C), model of this agent.
+            peers: (..., M, n, K, C), the peers' models.
+            evidence: (..., n, P), behind this model.
+            peers_evidence: (..., M, n, P), behind those of the peers.
+        """
         ...
 
     def combine(self, mine: Array, theirs: Array) -> Array:
-        """Join the two sides' numbers into one that both agree on."""
+        """Return the one number that both sides agree on, for each pair.
+
+        Args:
+            mine: distances as this side computes them.
+            theirs: the same pairs, as the other side does; of the same shape.
+        """
         ...
 
 
@@ -48,7 +61,7 @@ class Paper:
 
 
 class MinA:
-    """min over the two of (θ_i − θ_j)ᵀ A (θ_i − θ_j): difference only where somebody has data."""
+    """min over the two of (θ_i − θ_j)ᵀ A (θ_i − θ_j): differences count only where data are."""
 
     two_sided = True
 
@@ -68,17 +81,17 @@ class MinA:
 
 @dataclass(frozen=True)
 class Overlap:
-    """1 − soft IoU of the occupancy over parts both have looked at; beyond the gate no edge.
+    """1 − soft IoU of the occupancy over the parts that both have seen; beyond the gate no edge.
 
-    Partial maps of one place differ in what they cover, not in what they say where both look.
-    Robots that share too little wall to tell get distance 0: nothing speaks against the peer.
+    Partial maps of one place differ in their extent, but agree where they overlap. Robots that
+    share too few walls to compare get distance 0: there is no evidence against the peer.
     """
 
     table: Array  # (P, K): mean value of each feature in each part of a block
-    bias: float = 0.0  # logit where θ says nothing
+    bias: float = 0.0  # logit where θ = 0
     gate: float = 0.65
-    least: float = 10.0  # parts of wall that one of the two must see where both have looked
-    looked: float = 0.0  # evidence above which a part counts as looked at
+    least: float = 10.0  # parts of wall that one of the two must have where both have seen
+    looked: float = 0.0  # evidence above which a part counts as seen
 
     two_sided = False
 
@@ -107,17 +120,21 @@ class Overlap:
 
 
 def by_name(name: str) -> Distance:
-    """Return a distance that needs nothing but its name."""
+    """Return a distance without parameters by its name."""
     known: dict[str, Distance] = {'paper': Paper(), 'minA': MinA()}
     if name not in known:
-        raise ValueError(f'distance {name!r} must be given as an object, by name: {sorted(known)}')
+        raise ValueError(f'distance is {name!r}, expected an object or one of {sorted(known)}')
     return known[name]
 
 
 def pairwise(distance: Distance, A: Array, theta: Array, evidence: Array | None = None) -> Array:
-    """Return all d_ij (..., N, N) for A (..., N, n, K, K), θ (..., N, n, K, C).
+    """Return all d_ij (..., N, N), symmetric.
 
-    evidence: (..., N, n, P), for distances that ask for it.
+    Args:
+        distance: between two models.
+        A: (..., N, n, K, K), memories.
+        theta: (..., N, n, K, C), local models.
+        evidence: (..., N, n, P), for distances that use it.
     """
     lib = xp(theta)
     agents = theta.shape[-4]
@@ -126,7 +143,7 @@ def pairwise(distance: Distance, A: Array, theta: Array, evidence: Array | None 
     batch = len(theta.shape) - 4
 
     def to_each(values: Array) -> Array:
-        """Show every agent all agents' values: (..., N, N, n, ...)."""
+        """Repeat the values of all agents for every agent: (..., N, N, n, ...)."""
         alike = values.reshape(*values.shape[:batch], 1, *values.shape[batch:])
         shape = (*values.shape[:batch], agents, *values.shape[batch:])
         return lib.broadcast_to(alike, shape)

@@ -1,8 +1,9 @@
-"""Collaborative relational inference (Algorithm 3, corrected): distances → collaboration weights.
+"""Collaborative relational inference (Algorithm 2, corrected): distances → collaboration weights.
 
-With u = −(λ2 d + z)/(2 λ3) and w = h(u), the dual variable z is the root of φ(z) = Σ h(u) − m. φ is
-convex and decreasing, so Newton from any z with φ(z) ≥ 0 rises to the root and never passes it.
-m is a gauge (it only rescales λ2 and λ3): 1 per agent that takes part.
+With u = −(λ2 d + z)/(2 λ3) and w = h(u) as in (20), the dual variable z is the root of
+φ(z) = Σ h(u) − m, the equation (19). φ is convex and decreasing, so Newton from any z with φ(z) ≥ 0
+rises to the root and never passes it. m is a gauge (it only rescales λ2 and λ3): 1 per agent that
+takes part.
 """
 
 from __future__ import annotations
@@ -23,8 +24,12 @@ Edges: TypeAlias = tuple[Array, Array]
 def infer(d: Array, mask: Array, settings: Settings) -> tuple[Array, Array]:
     """Return W (..., N, N), symmetric, and z (..., N), each agent's own copy.
 
-    d is (..., N, N), symmetric; mask is the communication graph C as booleans, symmetric. Entries
-    of d that are infinite are left out. Agents without an edge get a zero row and z = 0.
+    Agents without an edge get a zero row and z = 0.
+
+    Args:
+        d: (..., N, N), symmetric distances; an infinite one is no edge.
+        mask: (..., N, N), the communication graph C as booleans, symmetric.
+        settings: λ2, λ3, budget, null edge and rounds.
     """
     lib = xp(d)
     agents = d.shape[-1]

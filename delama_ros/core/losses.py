@@ -1,4 +1,4 @@
-"""Second-order expansion of a task loss on a linear head: H and H α − g (eq. 9-11).
+"""Second-order expansion of a task loss on a linear head, (14) and (15): H and H α − g.
 
 Losses are sums over samples of −log p: ½(xθ − y)², logistic and softmax cross-entropy. X is
 (..., S, K), weights of samples are (..., S); results carry a block axis: H (..., 1, K, K) and
@@ -17,7 +17,16 @@ Statistics: TypeAlias = tuple[Array, Array]
 
 
 def squared(X: Array, Y: Array, weight: Array | None = None) -> Statistics:
-    """½ Σ (xθ − y)²: quadratic, so the expansion is exact and α does not matter. Y (..., S, C)."""
+    """½ Σ (xθ − y)²: quadratic, so the expansion is exact and α does not matter.
+
+    Args:
+        X: (..., S, K), features of S samples.
+        Y: (..., S, C), targets.
+        weight: (..., S), of the samples; 1 by default.
+
+    Returns:
+        H (..., 1, K, K) and r = H α − g (..., 1, K, C).
+    """
     weighted = _weighted(X, Y, weight)
     return _blocks(_t(weighted) @ X, _t(weighted) @ Y)
 
@@ -25,7 +34,17 @@ def squared(X: Array, Y: Array, weight: Array | None = None) -> Statistics:
 def logistic(
     X: Array, Y: Array, weight: Array | None = None, alpha: Array | None = None
 ) -> Statistics:
-    """Binary cross-entropy for Y (..., S, 1) in {0, 1}; α (..., K, 1), 0 by default."""
+    """Binary cross-entropy, expanded at α.
+
+    Args:
+        X: (..., S, K), features of S samples.
+        Y: (..., S, 1), labels in {0, 1}.
+        weight: (..., S), of the samples; 1 by default.
+        alpha: (..., K, 1), the expansion point; 0 by default.
+
+    Returns:
+        H (..., 1, K, K) and r = H α − g (..., 1, K, 1).
+    """
     weighted = _weighted(X, Y, weight)
     if alpha is None:
         return _blocks(_t(weighted) @ X / 4, _t(weighted) @ (Y - 0.5))
@@ -37,11 +56,24 @@ def logistic(
 def softmax(
     X: Array, Y: Array, weight: Array | None = None, alpha: Array | None = None
 ) -> Statistics:
-    """Softmax cross-entropy for one-hot Y (..., S, C); α (..., K, C), 0 by default.
+    """Softmax cross-entropy, expanded at α.
 
     At α = 0, H = (I/C − 11ᵀ/C²) ⊗ XᵀX and Σ_c r_c = 0. All solutions stay in Σ_c θ_c = 0, where H
-    acts as I/C ⊗ XᵀX: one K × K block with C right-hand sides says the same exactly. For another
-    α that structure is lost: the result is one dense block over (k, c), (..., 1, K·C, K·C).
+    acts as I/C ⊗ XᵀX: one K × K block with C right-hand sides is exactly equivalent. For another
+    α that structure is lost: the result is one dense block over (k, c).
+
+    Args:
+        X: (..., S, K), features of S samples.
+        Y: (..., S, C), one-hot labels.
+        weight: (..., S), of the samples; 1 by default.
+        alpha: (..., K, C), the expansion point; 0 by default.
+
+    Returns:
+        H (..., 1, K, K) and r = H α − g (..., 1, K, C); with alpha (..., 1, K·C, K·C) and
+        (..., 1, K·C, 1).
+
+    Raises:
+        ValueError: if there are fewer than two classes.
     """
     classes = Y.shape[-1]
     if classes < 2:

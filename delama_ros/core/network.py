@@ -1,26 +1,27 @@
-"""The unrolled network F_γ (Algorithm 4): backbone φ_β and learned coefficients, all batched.
+"""The unrolled network, (23) to (26) and Algorithm 4: backbone and learned coefficients, batched.
 
-One pass covers all tasks, agents and time steps; the agents of one robot team are one row of the
-batch. The same functions run on robots, so a trained network is exported as plain `Settings`.
+One pass covers all tasks, agents and time steps. Robots run the same functions, so a trained
+network is exported as plain `Settings`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from delama_ros.core import graph, update
+from delama_ros.core.bayes import Groupings
 from delama_ros.core.distances import Distance, by_name, pairwise
-from delama_ros.core.evidence import Evidence
 from delama_ros.core.losses import LOSSES, Loss
 from delama_ros.core.memory import local_solve, remembered
 from delama_ros.core.settings import Settings
 
 POSITIVE = ('lambda1_local', 'lambda1_coupled', 'lambda2', 'lambda3', 'null_edge')
+OLD_GROUPINGS = 'evidence.'  # how names of parameters of `Groupings` began in earlier versions
 
 
 @dataclass(frozen=True)
@@ -45,15 +46,23 @@ class DeLAMA(nn.Module):
         loss: Loss,
         settings: Settings,
         *,
-        distance: Distance | Evidence | None = None,
+        distance: Distance | Groupings | None = None,
         solver: Literal['jacobi', 'cg'] = 'jacobi',
     ) -> None:
-        """Start from the coefficients in the settings; those of unused parts are not learned."""
+        """Start from the coefficients in the settings; those of unused parts are not learned.
+
+        Args:
+            backbone: maps samples (S, ...) to features (S, K).
+            loss: of the task.
+            settings: the variant of DeLAMA and its coefficients.
+            distance: between two models; by default the one that the settings name.
+            solver: of the model update; 'jacobi' is what agents run.
+        """
         super().__init__()
         self.backbone = backbone
         self.loss = loss
         self._settings = settings
-        self.evidence = distance if isinstance(distance, Evidence) else None
+        self.groupings = distance if isinstance(distance, Groupings) else None
         self._distance = by_name(settings.distance) if distance is None else distance
         self._solve = update.jacobi if solver == 'jacobi' else update.conjugate_gradients
         # Positive by construction: the parameters are inverse softplus and logit of the values.
@@ -66,6 +75,13 @@ class DeLAMA(nn.Module):
         if settings.momentum > 0:
             start = torch.as_tensor(settings.momentum, dtype=torch.float64)
             self.raw['momentum'] = nn.Parameter(torch.logit(start))
+
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Load parameters, also under the names that earlier versions saved them with."""
+        for name in [name for name in state_dict if name.startswith(f'{prefix}{OLD_GROUPINGS}')]:
+            rest = name.removeprefix(f'{prefix}{OLD_GROUPINGS}')
+            state_dict[f'{prefix}groupings.{rest}'] = state_dict.pop(name)
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def coefficients(self) -> Settings:
         """Return the settings with the learned coefficients as tensors."""
@@ -93,11 +109,20 @@ class DeLAMA(nn.Module):
         oracle: Tensor | None = None,
         at: Tensor | None = None,
     ) -> Output:
-        """Learn from X (B, T, N, S, ...) and Y (B, T, N, S, C) over links (B, T, N, N), booleans.
+        """Learn from the samples of B tasks over T steps.
 
-        weight (B, T, N, S) weighs samples, 0 for padding. collaborate=False is the paper's WC,
-        memory=False its WM; an oracle graph (B, T, N, N) replaces the inferred one (Oracle). With
-        at, only what is known after these steps is computed: T of the output is their number.
+        Args:
+            X: (B, T, N, S, ...), samples of N agents.
+            Y: (B, T, N, S, C), their targets.
+            links: (B, T, N, N), booleans: who receives whom.
+            weight: (B, T, N, S), of the samples, 0 for padding; 1 by default.
+            collaborate: False is the paper's WC.
+            memory: False is the paper's WM.
+            oracle: (B, T, N, N), a graph in place of the inferred one (Oracle).
+            at: numbers of the steps after which the result is wanted; all by default.
+
+        Returns:
+            Models and graph after each of these steps: T of the output is their number.
         """
         features = self.backbone(X.flatten(0, 3)).unflatten(0, X.shape[:4])  # (B, T, N, S, K)
         if weight is not None:
@@ -123,9 +148,23 @@ class DeLAMA(nn.Module):
         oracle: Tensor | None = None,
         at: Tensor | None = None,
     ) -> Output:
-        """Learn from statistics H (B, T, N, n, K, K) and r = H α − g (B, T, N, n, K, C).
+        """Learn from the statistics of B tasks over T steps.
 
-        moments (B, T, N, 2), sums of w y² and w, are what `Evidence` estimates noise from.
+        Args:
+            H: (B, T, N, n, K, K), Hessians of the loss at α.
+            r: (B, T, N, n, K, C), H α − g.
+            links: (B, T, N, N), booleans: who receives whom.
+            moments: (B, T, N, 2), sums of w y² and w, which `Groupings` estimates noise from.
+            collaborate: False is the paper's WC.
+            memory: False is the paper's WM.
+            oracle: (B, T, N, N), a graph in place of the inferred one (Oracle).
+            at: numbers of the steps after which the result is wanted; all by default.
+
+        Returns:
+            Models and graph after each of these steps.
+
+        Raises:
+            ValueError: if the distance is `Groupings` and there are no moments.
         """
         settings = self.coefficients()
         if memory:
@@ -140,10 +179,10 @@ class DeLAMA(nn.Module):
             links = links[:, at]
             oracle = None if oracle is None else oracle[:, at]
         found = together = None
-        if self.evidence is not None:
+        if self.groupings is not None:
             if moments is None:
-                raise ValueError('the distance by evidence needs the moments of the data')
-            found = self.evidence(A, b, moments, links)
+                raise ValueError('the distance bayes needs the moments of the data')
+            found = self.groupings(A, b, moments, links)
             A, b = (part / found.noise[..., None, None, None] for part in (A, b))
         local = local_solve(A, b, settings.lambda1_local)
         if not collaborate:
@@ -160,8 +199,8 @@ class DeLAMA(nn.Module):
         else:
             W, z = graph.infer(pairwise(self._distance, A, local), links, settings)  # type: ignore[arg-type]
         start = local
-        if self.evidence is not None and found is not None:
-            start = local + self.evidence.correction(found, None if oracle is None else W > 0)
+        if self.groupings is not None and found is not None:
+            start = local + self.groupings.correction(found, None if oracle is None else W > 0)
         if settings.warm_start:
             theta = self._one_by_one(A, b, W, start, settings)
         else:

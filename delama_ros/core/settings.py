@@ -1,4 +1,4 @@
-"""The settings agents and network share: which variant of DeLAMA runs, and its λs."""
+"""Settings that agents and network share: the variant of DeLAMA and its coefficients."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from delama_ros.core.backend import Scalar
+
+OLD_DISTANCES = {'evidence': 'bayes'}  # name in earlier versions → present name
 
 
 @dataclass(frozen=True)
@@ -15,18 +17,18 @@ class Settings:
     The defaults are ours. `PAPER` is the paper's algorithm with its misprints corrected.
     """
 
-    # Memory (eq. 12): 'mean' as in the paper, 'sum', or 'forget' (A ← forget · A + H).
+    # Memory (16): 'mean' as in the paper, 'sum', or 'forget' (A ← forget · A + H).
     accumulate: Literal['mean', 'sum', 'forget'] = 'mean'
     forget: float = 1.0
-    forget_floor: float = 0.0  # evidence down to which blocks fade, where evidence is told
-    # Coefficients of problem (7). The local and the coupled solve have a λ1 each: a weak prior in
+    forget_floor: float = 0.0  # evidence down to which blocks fade, where evidence is known
+    # Coefficients of problem (8). The local and the coupled solve have a λ1 each: a weak prior in
     # the coupled solve lets a block without own data follow the neighbours.
     lambda1_local: Scalar = 3e-3
     lambda1_coupled: Scalar = 3e-3
     lambda2: Scalar = 0.1
     lambda3: Scalar = 1.0
-    # Collaborative relational inference (Algorithm 3).
-    distance: Literal['paper', 'minA', 'overlap', 'evidence'] = 'minA'
+    # Collaborative relational inference (Algorithm 2).
+    distance: Literal['paper', 'minA', 'overlap', 'bayes'] = 'minA'
     # 'global': ΣW = number of agents of the component; 'row': each agent spends 1 by itself;
     # 'edge': 1 for each of its edges.
     budget: Literal['global', 'row', 'edge'] = 'row'
@@ -36,20 +38,22 @@ class Settings:
     smoothing: float = 1e-3
     # Newton rounds M1 of the global budget; 0 floods all distances once and solves exactly.
     dual_rounds: int = 5
-    # Lifelong model update (Algorithm 2): Jacobi rounds M2, momentum in [0, 1).
+    # Lifelong model update (Algorithm 3): Jacobi rounds M2, momentum in [0, 1).
     update_rounds: int = 5
     momentum: Scalar = 0.5
     # Begin the rounds with last step's correction on top of the new local solution.
     warm_start: bool = False
-    # What an agent accepts from peers: largest |θ|, most blocks or entries in one message, and
-    # largest index of a block, as a map is as large as what lies farthest apart in it.
+    # What an agent accepts from peers: largest |θ|, most blocks or rows in one message, and largest
+    # index of a block, as a map is drawn as large as its outermost blocks.
     max_value: float = 1e6
     max_entries: int = 100_000
     max_index: int = 1_000
-    # Messages kept for a step that has not begun here.
+    # Most messages stored for a step that has not begun here.
     max_early: int = 1_000
 
     def __post_init__(self) -> None:
+        # Frozen, but a checkpoint or configuration may hold a name of an earlier version.
+        object.__setattr__(self, 'distance', OLD_DISTANCES.get(self.distance, self.distance))
         positive = {
             'lambda1_local': self.lambda1_local,
             'lambda1_coupled': self.lambda1_coupled,
@@ -61,7 +65,7 @@ class Settings:
                 raise ValueError(f'{name} is {value}, expected a number above 0')
         for name, choice, known in (
             ('accumulate', self.accumulate, ('mean', 'sum', 'forget')),
-            ('distance', self.distance, ('paper', 'minA', 'overlap', 'evidence')),
+            ('distance', self.distance, ('paper', 'minA', 'overlap', 'bayes')),
             ('budget', self.budget, ('global', 'row', 'edge')),
         ):
             if choice not in known:

@@ -1,4 +1,4 @@
-"""Cholesky factors of many small blocks and solves with them, compiled: numpy has no such solve."""
+"""Compiled Cholesky factors and solves of many small blocks, which numpy lacks."""
 
 from __future__ import annotations
 

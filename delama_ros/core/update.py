@@ -1,4 +1,4 @@
-"""Lifelong model update (Algorithm 2): solves B_i θ_i − 4 λ2 Σ_j W_ij θ_j = b_i (eq. 20).
+"""Lifelong model update (Algorithm 3): B_i θ_i − 4 λ2 Σ_j W_ij θ_j = b_i, the condition (21).
 
 B_i = A_i + (2 λ1 + 4 λ2 D_i) I is factored once per step. Shapes: A (..., N, n, K, K), b and θ
 (..., N, n, K, C), W (..., N, N), symmetric.
@@ -16,7 +16,18 @@ def ridge(degree: Array, settings: Settings) -> Array:
 
 
 def jacobi(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
-    """Run M2 rounds from θ: each agent solves for itself given what its neighbours last said."""
+    """Run M2 rounds (22): each agent solves for itself given its neighbours' last θ.
+
+    Args:
+        A: (..., N, n, K, K), memories.
+        b: (..., N, n, K, C).
+        W: (..., N, N), symmetric.
+        theta: (..., N, n, K, C), to start from.
+        settings: λ1, λ2, momentum and the number of rounds.
+
+    Returns:
+        θ (..., N, n, K, C) after the last round.
+    """
     degree = W.sum(-1)
     factored = factor(A, ridge(degree, settings))
     coupling = 4 * settings.lambda2 * W
@@ -33,8 +44,8 @@ def accelerate(
     """Return (1 + μ) J(θ^k) − μ θ^(k−1), the second-order Jacobi method, with J(θ^k) solved.
 
     The error modes of Jacobi lie symmetrically in (−1, 1); for these it is stable with any momentum
-    μ below 1 and converges fastest. The first round is plain; so is an agent without edges, who
-    has the solution after it.
+    μ below 1 and converges fastest. The first round is plain; so are those of an agent without
+    edges, which has the solution after it.
     """
     if number == 0 or not settings.momentum > 0:
         return solved
@@ -44,10 +55,20 @@ def accelerate(
 
 
 def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Settings) -> Array:
-    """Run M2 rounds of conjugate gradients from θ, preconditioned by the B_i.
+    """Run M2 rounds of conjugate gradients, preconditioned by the B_i.
 
-    Its step lengths are inner products over all agents, so it is for the network: robots would
-    have to flood two sums in every round.
+    Its step lengths are inner products over all agents, so only the network uses it: robots
+    would have to flood two sums in every round.
+
+    Args:
+        A: (..., N, n, K, K), memories.
+        b: (..., N, n, K, C).
+        W: (..., N, N), symmetric.
+        theta: (..., N, n, K, C), to start from.
+        settings: λ1, λ2 and the number of rounds.
+
+    Returns:
+        θ (..., N, n, K, C) after the last round.
     """
     diagonal = ridge(W.sum(-1), settings)
     factored = factor(A, diagonal)
@@ -67,7 +88,7 @@ def conjugate_gradients(A: Array, b: Array, W: Array, theta: Array, settings: Se
 
 
 def pull(coupling: Array, theta: Array) -> Array:
-    """Return Σ_j (4 λ2 W_ij) θ_j; what couples the agents, 4 λ2 W, is the same in every round."""
+    """Return Σ_j (4 λ2 W_ij) θ_j; the coupling 4 λ2 W is the same in every round."""
     flat = theta.reshape(*theta.shape[:-3], -1)
     return (coupling @ flat).reshape(theta.shape)
 

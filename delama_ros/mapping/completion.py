@@ -1,14 +1,12 @@
-"""A guess at the rest of a map: walls continued, gaps closed, by a network that knows many flats.
+"""Completed maps: a network trained on many flats continues walls and closes gaps.
 
-It is presentation, not memory: robots exchange the linear model only, and what they publish as
-their map stays what somebody has seen. The completed map is a separate one, in which guesses look
-like guesses.
+Completion is presentation, not memory: robots exchange the linear model only, and the map that they
+publish holds what a robot has seen. The completed map is a separate one, in which guesses look like
+guesses.
 """
 
 from __future__ import annotations
 
-import json
-import zipfile
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -18,29 +16,30 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
+from delama_ros.core import checkpoint
+from delama_ros.core.settings import Settings
+from delama_ros.geometry.grid import Bools, OccupancyMap
 from delama_ros.mapping import unet
-from delama_ros.mapping.evidence import Floats, Keys
+from delama_ros.mapping.scan import Floats, Keys
 from delama_ros.mapping.tiles import FIRM, LOOKED, PARTS, TileModel, assemble
-from delama_sim.grid import Bools, OccupancyMap
-from delama_sim.map_file import write_whole
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'decoder.npz'
-FORMAT = 'delama decoder 1'
+TASK = 'decoder'
 POOL = 2  # cells of the model along a cell of the completed map
-MARGIN = 8  # cells around what is known that are guessed at
+MARGIN = 8  # cells around the known map that are completed
 NEAR = 0.5  # m from evidence beyond which everything is a guess
 CHANNELS = 3 + POOL**2
-GUESS = 0.4  # share of certainty that is left to guesses, so that they look like ones
+GUESS = 0.4  # certainty of a guess relative to what was seen
 
 Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
 class View:
-    """A map as the network sees it, on cells of twice the model's size."""
+    """The input of the network, on cells of twice the model's size."""
 
     channels: Singles  # (CHANNELS, rows, columns)
-    logits: Singles  # (rows, columns), as the linear model has them
+    logits: Singles  # (rows, columns), of the linear model
     seen: Bools  # (rows, columns)
     corner: tuple[int, int]  # cells (column, row) from the frame's origin to the first one
 
@@ -56,13 +55,21 @@ class Decoder:
         unet.check(self.weights, CHANNELS)
 
     def logits(self, view: View) -> Singles:
-        """Return the logit of each cell: that of the linear model and what the network adds."""
+        """Return the logit of each cell of a view: the linear model's plus a correction."""
         added = unet.run(unet.Numpy(), self.weights, view.channels[None])
         total: Singles = view.logits + added[0, 0]
         return total
 
     def complete(self, view: View, resolution: float) -> OccupancyMap:
-        """Draw the completed map: 0..100, nearer to 50 where it is a guess; nothing is unknown."""
+        """Draw the completed map.
+
+        Args:
+            view: the input of the network, as `view` makes it of tiles.
+            resolution: m per cell of the tiles; the cells drawn are twice as large.
+
+        Returns:
+            Occupancy 0..100, nearer to 50 where it is a guess; nothing is unknown.
+        """
         cell = POOL * resolution
         certainty = 1.0 / (1.0 + np.exp(-self.logits(view))) - 0.5
         guessed = ndimage.distance_transform_edt(~view.seen) * cell > NEAR
@@ -71,42 +78,38 @@ class Decoder:
         return OccupancyMap(percent, cell, (column * cell, row * cell, 0.0))
 
     def save(self, path: str | Path) -> None:
-        """Write the file, whole or not at all; half precision is ample."""
-        header = json.dumps({'format': FORMAT, 'made': self.made})
-        halves: dict[str, Any] = {k: v.astype(np.float16) for k, v in self.weights.items()}
-        write_whole(
-            Path(path), lambda file: np.savez_compressed(file, header=header, **halves)
-        )
+        """Write the file in half precision, whole or not at all, to a path that gets `.npz`."""
+        halves = {name: value.astype(np.float16) for name, value in self.weights.items()}
+        checkpoint.Checkpoint(TASK, Settings(), halves, made=self.made).save(path)
 
 
 def load(path: str | Path) -> Decoder:
-    """Read a decoder; ValueError says what is wrong with a file that is none."""
+    """Read a decoder.
+
+    Raises:
+        ValueError: if the file is missing, damaged or no decoder.
+    """
+    stored = checkpoint.load(path, task=TASK)
+    weights = {name: value.astype(np.float32) for name, value in stored.arrays.items()}
     try:
-        with np.load(path, allow_pickle=False) as file:
-            header = json.loads(str(file['header']))
-            weights = {k: file[k].astype(np.float32) for k in file.files if k != 'header'}
-        if header.get('format') != FORMAT:
-            raise ValueError(f'format is {header.get("format")!r}, expected {FORMAT!r}')
-        return Decoder(weights, header['made'])
-    except FileNotFoundError:
-        raise ValueError(f'{path}: there is no such decoder') from None
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f'{path}: is not a decoder: {error}') from None
+        return Decoder(weights, dict(stored.made))
+    except ValueError as error:
+        raise ValueError(f'{path}: not a decoder: {error}') from None
 
 
 @lru_cache(maxsize=2)
 def packaged(path: Path = PACKAGED) -> Decoder:
-    """Return the decoder that comes with the package."""
+    """Return the decoder that comes with the package, or another at a path."""
     return load(path)
 
 
 def view(model: TileModel, keys: Keys, theta: Floats, evidence: Floats) -> View:
-    """Prepare a map of tiles for the network: θ (n, K, 1), evidence (n, P)."""
+    """Return the network's input for tiles with θ (n, K, 1) and evidence (n, P)."""
     return view_of(keys, model.deviations(theta), evidence, model.bias)
 
 
 def view_of(keys: Keys, deviations: Floats, evidence: Floats, bias: float) -> View:
-    """Prepare any map cut into tiles: deviations of logits from the bias (n, S, S)."""
+    """Return the network's input for tiles given by the deviation of their logits (n, S, S)."""
     cells = deviations.shape[-1]
     size = cells // PARTS
     looked = evidence.reshape(-1, PARTS, PARTS).repeat(size, 1).repeat(size, 2)
@@ -132,7 +135,7 @@ def view_of(keys: Keys, deviations: Floats, evidence: Floats, bias: float) -> Vi
 
 
 def _framed(cells: Singles) -> Singles:
-    """Add the margin, and what makes both edges multiples that the network can halve."""
+    """Pad by the margin, and up to sizes that the network can halve."""
     edge = POOL * MARGIN
     extra = [-(n + 2 * edge) % (POOL * unet.MULTIPLE) for n in cells.shape]
     return np.pad(cells, ((edge, edge + extra[0]), (edge, edge + extra[1])))

@@ -1,4 +1,4 @@
-"""The mapper a robot runs: features and coefficients from the checkpoint in the package."""
+"""The mapper that robots run: features and coefficients from a checkpoint of the package."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
-from delama_ros.core.agent import Agent
+from delama_ros.core.agent.agent import Agent
 from delama_ros.core.blocks import Shape
 from delama_ros.core.distances import Distance, Overlap, by_name
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.checkpoint import Checkpoint, load
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.mapper import Mapper
-from delama_ros.mapping.tiles import FIRM, PARTS, TileModel, hat_table
+from delama_ros.mapping.tiles import FIRM, PARTS
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
-GATE = 0.62  # distance beyond which two maps are of different places
-# The memory is a sum, so that λ1 loses its say as evidence grows. Every neighbour may bring in all
-# its evidence, so each has a budget of its own; a second round only where models are passed on.
+GATE = 0.62  # distance beyond which two maps show different places
+# The memory is a sum, so that the influence of λ1 shrinks as evidence grows. Each neighbour has a
+# budget of its own, so that all its evidence counts; further rounds only relay models.
 SETTINGS = Settings(
     accumulate='sum',
     forget_floor=0.04,
@@ -37,21 +35,21 @@ SETTINGS = Settings(
 )
 
 
-def untrained() -> Checkpoint:
-    """Return features that need no training: what learning starts from and is compared with."""
-    weights = np.array([0.04, 0.4, 0.2, 0.2, 0.15])
-    targets = np.array([-1.4, 3.7, 3.7, 3.7, 3.7])
-    return Checkpoint(TileModel(hat_table(), weights, targets, -1.0), SETTINGS)
-
-
 @lru_cache(maxsize=4)
 def packaged(path: Path = PACKAGED) -> Checkpoint:
-    """Return the checkpoint that comes with the package."""
+    """Return the mapping model that comes with the package, or another at a path."""
     return load(path)
 
 
 def find(checkpoint: str | Path | None) -> Checkpoint:
-    """Return a checkpoint from a file, or one of the package by its name; None: the default."""
+    """Return a checkpoint.
+
+    Args:
+        checkpoint: a file, or the name of one in the package; None: the default of the package.
+
+    Raises:
+        ValueError: if the file is missing, damaged or no mapping model.
+    """
     if checkpoint is None:
         return packaged()
     inside = PACKAGED.parent / f'{Path(checkpoint).name}.npz'
@@ -68,7 +66,13 @@ def map_distance(checkpoint: Checkpoint) -> Distance:
 
 
 def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper:
-    """Return a mapper for one robot; changes replace single settings of the checkpoint."""
+    """Return a mapper for one robot.
+
+    Args:
+        robot: name of the robot, unique in the swarm.
+        checkpoint: the model that all robots share.
+        changes: settings of the checkpoint to replace; all robots must have the same.
+    """
     settings = replace(checkpoint.settings, **changes)  # type: ignore[arg-type]
     used = replace(checkpoint, settings=settings)
     shape = Shape(len(used.model.table), 1, PARTS**2)
@@ -85,13 +89,19 @@ def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper
 
 
 def default_mapper(
-    robot: str, checkpoint: str | Path | None = None, *, keep: float = 1.0
+    robot: str, checkpoint: str | Path | None = None, *, retention: float = 1.0
 ) -> Mapper:
-    """Return a mapper for one robot from a checkpoint, as `find` finds it.
+    """Return a mapper for one robot.
 
-    keep: share of the memory that is kept from step to step, for worlds that change.
+    Args:
+        robot: name of the robot, unique in the swarm.
+        checkpoint: a file, or the name of one in the package; None: the default of the package.
+        retention: share of the memory kept per step; below 1 for worlds that change.
+
+    Raises:
+        ValueError: if the checkpoint cannot be read or retention is not in [0, 1].
     """
     used = find(checkpoint)
-    if keep == 1:
+    if retention == 1:
         return make_mapper(robot, used)
-    return make_mapper(robot, used, accumulate='forget', forget=keep)
+    return make_mapper(robot, used, accumulate='forget', forget=retention)

@@ -1,19 +1,25 @@
-"""Lifelong model update of maps: neighbours count by the evidence behind what they say.
+"""Lifelong model update of maps: a neighbour's model counts by the evidence behind it.
 
-The paper's update (eq. 20) pulls θ_i to every θ_j equally hard in all directions. A local model
-solves (A_j + 2 λ1 I) θ_j = b_j, so a neighbour that also told A_j would say all that its data say,
-in a form that never grows. A_j is K × K, but it is made of the weights of evidence in the cells of
-a tile: M_j, from their means over a few parts of the tile, is close to it and takes some ten bytes.
-With λ2 w_ij = 1 and M_j = A_j the solution of
+The paper's update, condition (21), pulls θ_i towards every θ_j equally hard in all directions. A
+local model solves (A_j + 2 λ1 I) θ_j = b_j, so a neighbour that also sent A_j would convey all that
+its data say, in a form that never grows. A_j is K × K, but it follows from the weights of evidence
+in the cells of a tile: M_j, made from their means over a few parts of the tile, is close to A_j and
+takes some ten bytes. With λ2 w_ij = 1 and M_j = A_j the solution of
 
     (A_i + 2 λ1 I + λ2 Σ_j w_ij M_j) θ_i = b_i + λ2 Σ_j w_ij (M_j + 2 λ1 I) θ_j
 
-is the one of a learner that has everybody's data, after the one exchange of local models that the
-graph needs anyway. A tile, or a part of one, that a neighbour has never seen has M_j = 0 there.
+is that of a learner with everybody's data, after the one exchange of local models that the graph
+needs anyway. A tile, or a part of one, that a neighbour has never seen has M_j = 0 there.
 
-Where some robots do not hear each other, refined models are passed on, each with all the evidence
-behind it. Of these only what exceeds the evidence already counted is added, so that no data counts
-twice however often it comes around. The same holds for the last words of robots that have gone.
+Where some robots do not receive each other, refined models are relayed, each with all the evidence
+behind it. Of these, only evidence beyond what is already counted is added, so that no data count
+twice however often they are relayed. The same holds for the last models of departed robots.
+
+A robot that corrects its poses takes evidence back. What it took back must not return through
+models that others still relay: every model names the epoch of each robot whose data stand behind
+it, and one that is based on an older epoch than the robot's latest known one is dropped. A robot
+that is received directly speaks for its own epoch; of others the latest relayed one counts. The
+same holds for a robot that leaves the frame: refined models go on naming it with its new epoch.
 """
 
 from __future__ import annotations
@@ -24,128 +30,259 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.backend import factor, solve
-from delama_ros.core.blocks import Blocks, Floats, Model, Shape, decode, places, union
-from delama_ros.core.memory import fading
-from delama_ros.core.refinement import Own
-from delama_ros.core.relation import Relation
+from delama_ros.core.agent.refinement import LocalModel
+from delama_ros.core.agent.relation import Relation
+from delama_ros.core.backend import Array, factor, solve
+from delama_ros.core.blocks import (
+    Blocks,
+    Floats,
+    Model,
+    Shape,
+    decode,
+    encode,
+    places,
+    spread,
+    union,
+)
+from delama_ros.core.memory import fading, local_solve
 from delama_ros.core.settings import Settings
 
-BEFORE = ''  # stands for all that was known before a restart
+BEFORE = ''  # stands for all robots, as far as they were known before a restart
 
 
 class Fusion:
-    """A robot's side of it; the model and the evidence behind it."""
+    """The model update of one robot: its refined model and the evidence behind it."""
 
     def __init__(self, shape: Shape, settings: Settings, matrices: Floats) -> None:
-        """Prepare for tiles whose parts have these matrices Σ φ φᵀ, (P, K, K)."""
-        self.theta = Blocks.empty(*shape[:2])
-        self.evidence = Blocks.empty(shape.parts)
+        """Begin without a model.
+
+        Args:
+            shape: of a tile's block.
+            settings: λ1, forgetting and rounds.
+            matrices: (P, K, K), Σ φ φᵀ over the cells of each part of a tile.
+        """
+        self.model = Model.empty(shape)
         self.partners: frozenset[str] = frozenset()
         self._shape = shape
         self._settings = settings
         self._matrices = matrices
-        self._told: dict[str, Model] = {}  # last local model of each robot that is trusted
-        self._passed_on: dict[str, Model] = {}  # last refined model of each neighbour
+        self._direct: dict[str, Model] = {}  # last local model of each trusted robot
+        self._relayed: dict[str, Model] = {}  # last refined model of each neighbour
+        self._epochs: dict[str, int] = {}  # latest known epoch of each robot
+        self._left: frozenset[str] = frozenset()  # robots that took back all they said
+        self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
 
     @property
-    def absent(self) -> frozenset[str]:
-        """Robots that have a part in the model, whether heard or not."""
-        return frozenset(self._told)
+    def theta(self) -> Blocks:
+        """The refined model."""
+        return Blocks(self.model.codes, self.model.theta)
+
+    @property
+    def sources(self) -> Mapping[str, int]:
+        """Robots whose local models enter this one, received or not, with the models' epochs."""
+        return {robot: model.epochs.get(robot, 0) for robot, model in self._direct.items()}
 
     def start(
-        self, own: Own, relation: Relation, heard: Mapping[str, Model]
+        self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
     ) -> tuple[int, Model] | None:
-        """Fuse the local models; tell the result if some neighbours do not hear each other."""
-        self._own, self._weights, self._number = own, relation.weights, 0
-        trusted = {robot: heard[robot] for robot in self._weights}
-        strangers = frozenset(heard) - frozenset(trusted)
-        for models in (self._told, self._passed_on):
+        """Fuse the local models; relay the result if some neighbours do not receive each other."""
+        self._local, self._weights, self._number = local, relation.weights, 0
+        trusted = {robot: received[robot] for robot in self._weights}
+        strangers = frozenset(received) - frozenset(trusted)
+        for models in (self._direct, self._relayed):
             for robot in strangers & frozenset(models):
                 del models[robot]
             for robot, model in models.items():
                 models[robot] = self._faded(model)
-        self._told |= trusted
-        # Both sides know both circles: nobody waits for a robot that has nothing to pass on, or
-        # not to this one.
+        self._direct |= trusted
+        self._epochs |= local.model.epochs
+        for robot, model in received.items():
+            self._epochs[robot] = model.epochs.get(robot, 0)
+        self._left -= frozenset(received)
+        self._speaking = frozenset(received) | frozenset(local.model.epochs)
+        self._drop_outdated()
+        # Both sides know both sets of sources: nobody waits for a robot that has nothing to relay,
+        # or not to this one.
         self.partners = frozenset(
-            robot for robot in self._weights if relation.circles.get(robot) != relation.circle
-        ) - relation.deaf
+            robot for robot in self._weights
+            if relation.sources_of.get(robot) != relation.sources
+        ) - relation.one_way
         if not self.partners:
-            self._passed_on = {r: m for r, m in self._passed_on.items() if r not in trusted}
+            self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
         return self._round()
 
-    def close(self, heard: Mapping[str, Model]) -> tuple[int, Model] | None:
-        """Take in what neighbours pass on."""
-        self._passed_on |= heard
+    def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
+        """Fuse again with what neighbours relay."""
+        for model in received.values():
+            for robot, epoch in model.epochs.items():
+                if robot not in self._speaking:
+                    self._epochs[robot] = max(epoch, self._epochs.get(robot, 0))
+        self._relayed |= received
+        self._drop_outdated()
         return self._round()
+
+    def _drop_outdated(self) -> None:
+        """Drop models that are based on what their robots have taken back since, or excluded."""
+        for models in (self._direct, self._relayed):
+            for robot, model in list(models.items()):
+                if robot in self._excluded or any(
+                    e < self._epochs.get(r, e) or r in self._excluded
+                    for r, e in model.epochs.items()
+                ):
+                    del models[robot]
+
+    def exclude(self, robots: frozenset[str]) -> None:
+        """Use nothing that these robots know, not even through others, until called again."""
+        self._excluded = robots
+        self._drop_outdated()
+
+    def take_back(self, epochs: Mapping[str, int]) -> None:
+        """Drop models of these robots, and all that is based on them, from before these epochs."""
+        known = {robot: epoch for robot, epoch in epochs.items() if robot in self._epochs}
+        self._epochs |= known
+        self._left |= known.keys()
+        self._drop_outdated()
 
     def _round(self) -> tuple[int, Model] | None:
         self._fuse()
         self._number += 1
         if not self.partners or self._number >= self._settings.update_rounds:
             return None
-        # Neighbours have the local model already: the rest is what others said.
-        codes = self.theta.codes
-        more = (self.evidence.values > Blocks(self._own.codes, self._own.evidence).on(codes)).any(1)
-        theta, evidence = (Blocks(codes[more], b.values[more]) for b in (self.theta, self.evidence))
-        return self._number, Model(theta, evidence)
+        # Neighbours have the local model already: the rest comes from others.
+        own = spread(self._local.model.evidence, self._local.codes, self.model.codes)
+        more = np.any(self.model.evidence > own, axis=1)
+        return self._number, self.model.take(more)
 
     def _fuse(self) -> None:
-        own, settings = self._own, self._settings
-        told = {robot: self._told[robot] for robot in self._weights}
-        gone = [self._told[robot] for robot in sorted(self._told) if robot not in told]
-        extra = gone + [self._passed_on[robot] for robot in sorted(self._passed_on)]
-        codes = union(own.codes, *(model.codes for model in [*told.values(), *extra]))
-        right = Blocks(own.codes, own.memory.b).on(codes).copy()
-        evidence = Blocks(own.codes, own.evidence).on(codes)
+        local, settings = self._local, self._settings
+        direct = {robot: self._direct[robot] for robot in self._weights}
+        departed = [self._direct[robot] for robot in sorted(self._direct) if robot not in direct]
+        extra = departed + [self._relayed[robot] for robot in sorted(self._relayed)]
+        codes = union(local.codes, *(model.codes for model in [*direct.values(), *extra]))
+        right = spread(local.memory.b, local.codes, codes).copy()
+        evidence = spread(local.model.evidence, local.codes, codes)
         others = np.zeros_like(evidence)  # what counts beside the own
-        for robot, model in told.items():
+        for robot, model in direct.items():
             trust = settings.lambda2 * self._weights[robot]
             at = places(codes, model.codes)
-            weight = trust * model.evidence.values
+            weight = trust * model.evidence
             others[at] += weight
             prior = 2 * settings.lambda1_local * trust
-            right[at] += self._pull(weight, model.theta.values) + prior * model.theta.values
+            right[at] += weighted(weight, model.theta, self._matrices) + prior * model.theta
         for model in extra:
             at = places(codes, model.codes)
-            more = np.maximum(model.evidence.values - evidence[at] - others[at], 0.0)
+            more = np.maximum(model.evidence - evidence[at] - others[at], 0.0)
             others[at] += more
-            right[at] += self._pull(more, model.theta.values)
-        # M is linear in the evidence: all that others have seen makes one matrix per tile.
-        size, parts = self._shape.features, self._shape.parts
-        B = (others @ self._matrices.reshape(parts, -1)).reshape(-1, size, size)
-        B[places(codes, own.codes)] += own.memory.A
-        theta = solve(factor(B, 2 * settings.lambda1_coupled), right)
-        self.theta, self.evidence = Blocks(codes, theta), Blocks(codes, evidence + others)
-
-    def _pull(self, evidence: Floats, theta: Floats) -> Floats:
-        """Return M θ (n, K, 1) for evidence (n, P) and θ (n, K, 1), without making M."""
-        size, parts = self._shape.features, self._shape.parts
-        each = (theta[..., 0] @ self._matrices.reshape(-1, size).T).reshape(-1, parts, size)
-        pulled: Floats = evidence[:, None, :] @ each  # (n, 1, K)
-        return pulled.swapaxes(1, 2)
+            right[at] += weighted(more, model.theta, self._matrices)
+        A = spread(local.memory.A, local.codes, codes)
+        theta = solve_fused(A, right, others, self._matrices, settings)
+        based_on = self._left.union(
+            local.model.epochs, *(model.epochs for model in [*direct.values(), *extra])
+        )
+        epochs = {robot: self._epochs.get(robot, 0) for robot in sorted(based_on)}
+        self.model = Model(codes, theta, evidence + others, epochs)
 
     def _faded(self, model: Model) -> Model:
-        """Return what is left of a model that was told in an earlier step."""
+        """Return what is left of a model that was received in an earlier step."""
         if self._settings.accumulate != 'forget':
             return model
-        evidence = model.evidence.values
-        keep, _ = fading(1, self._settings, evidence)
-        return Model(model.theta, Blocks(model.codes, np.reshape(keep, (-1, 1)) * evidence))
+        share, _ = fading(1, self._settings, model.evidence)
+        evidence = np.reshape(share, (-1, 1)) * model.evidence
+        return Model(model.codes, model.theta, evidence, model.epochs)
+
+    def forget_peers(self) -> None:
+        """Drop all that is held of peers' models."""
+        self._direct, self._relayed, self._epochs = {}, {}, {}
+        self._left = frozenset()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the model and the evidence behind it; who told what is not kept."""
+        """Return the model, and the peers' models that it was made of, by sender."""
+        peers = [
+            *((f'={name}', model) for name, model in sorted(self._direct.items())),
+            *((f'>{name}', model) for name, model in sorted(self._relayed.items())),
+        ]
+        epochs = [
+            (f'{name} {robot}', epoch)
+            for name, model in peers
+            for robot, epoch in model.epochs.items()
+        ]
+        empty = Model.empty(self._shape)
+        models = [empty, *(model for _, model in peers)]
         return {
-            'theta_keys': decode(self.theta.codes), 'theta': self.theta.values,
-            'theta_evidence': self.evidence.values,
+            'theta_keys': decode(self.model.codes), 'theta': self.model.theta,
+            'theta_evidence': self.model.evidence,
+            'peer_names': np.array([name for name, _ in peers], np.str_),
+            'peer_sizes': np.array([len(model.codes) for _, model in peers], np.int64),
+            'peer_codes': np.concatenate([model.codes for model in models]),
+            'peer_theta': np.concatenate([model.theta for model in models]),
+            'peer_evidence': np.concatenate([model.evidence for model in models]),
+            'peer_sources': np.array([name for name, _ in epochs], np.str_),
+            'peer_epochs': np.array([epoch for _, epoch in epochs], np.int64),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Go on from what `state` returned: what was known counts where nobody knows more."""
-        theta, evidence = (
-            Blocks.of(state['theta_keys'], state[name]) for name in ('theta', 'theta_evidence')
-        )
-        self.theta, self.evidence = theta, evidence
-        self._told, self._passed_on = {}, {BEFORE: Model(theta, evidence)}
+        """Continue from what `state` returned: it counts where no robot knows more.
 
+        Raises:
+            ValueError: if the arrays do not fit together.
+        """
+        codes = encode(state['theta_keys'])
+        self.model = Model.of(codes, state['theta'], state['theta_evidence'])
+        self.forget_peers()
+        if 'peer_names' not in state:  # a file that does not say who sent what
+            self._relayed = {BEFORE: self.model}
+            return
+        sizes, total = state['peer_sizes'], int(state['peer_sizes'].sum())
+        features, outputs, parts = self._shape
+        for name, shape in (
+            ('peer_names', (len(sizes),)), ('peer_codes', (total,)),
+            ('peer_theta', (total, features, outputs)), ('peer_evidence', (total, parts)),
+            ('peer_epochs', state['peer_sources'].shape),
+        ):
+            if state[name].shape != shape:
+                raise ValueError(f'saved {name} has shape {state[name].shape}, expected {shape}')
+        for name in ('peer_theta', 'peer_evidence', 'theta', 'theta_evidence'):
+            if not np.isfinite(state[name]).all():
+                raise ValueError(f'saved {name} holds NaN or infinity')
+        epochs: dict[str, dict[str, int]] = {}
+        pairs = zip(state['peer_sources'].tolist(), state['peer_epochs'].tolist(), strict=True)
+        for source, epoch in pairs:
+            name, _, robot = source.partition(' ')
+            epochs.setdefault(name, {})[robot] = epoch
+        if not len(sizes):
+            return
+        at = np.cumsum(sizes)[:-1]
+        columns = [np.split(state[f'peer_{part}'], at) for part in ('codes', 'theta', 'evidence')]
+        for name, *arrays in zip(state['peer_names'].tolist(), *columns, strict=True):
+            held = self._direct if name.startswith('=') else self._relayed
+            some, theta, evidence = arrays
+            held[name[1:]] = Model(some, theta, evidence, epochs.get(name, {}))
+            for robot, epoch in epochs.get(name, {}).items():
+                self._epochs[robot] = max(epoch, self._epochs.get(robot, 0))
+
+
+def weighted(evidence: Array, theta: Array, matrices: Array) -> Array:
+    """Return M θ (..., n, K, 1) for evidence (..., n, P) and θ (..., n, K, 1), without making M."""
+    parts, size = matrices.shape[:2]
+    each = (theta[..., 0] @ matrices.reshape(-1, size).T).reshape(*theta.shape[:-2], parts, size)
+    return (evidence[..., None, :] @ each)[..., 0, :, None]
+
+
+def solve_fused(
+    A: Array, right: Array, others: Array, matrices: Array, settings: Settings
+) -> Array:
+    """Return θ (..., n, K, 1) from the own A, all right-hand sides and the evidence of others.
+
+    M is linear in the evidence, so that all that others have seen makes one matrix per tile.
+    """
+    B = A + (others @ matrices.reshape(len(matrices), -1)).reshape(A.shape)
+    return solve(factor(B, 2 * settings.lambda1_coupled), right)
+
+
+def fuse_all(A: Array, b: Array, evidence: Array, matrices: Array, settings: Settings) -> Array:
+    """Return θ of N robots that receive and trust each other, (N, n, ...), all at once."""
+    local = local_solve(A, b, settings.lambda1_local)
+    sent = weighted(evidence, local, matrices) + 2 * settings.lambda1_local * local
+    others = settings.lambda2 * (evidence.sum(0) - evidence)
+    right = b + settings.lambda2 * (sent.sum(0) - sent)
+    return solve_fused(A, right, others, matrices, settings)

@@ -13,11 +13,11 @@ from delama_ros.core.backend import Array
 Singles = npt.NDArray[np.float32]
 
 WIDTHS = (16, 32, 64, 64)  # channels at each level, of which each has half the cells along an edge
-MULTIPLE = 2 ** (len(WIDTHS) - 1)  # edges of what goes in are multiples of this
+MULTIPLE = 2 ** (len(WIDTHS) - 1)  # rows and columns of the input are multiples of this
 
 
 class Operations(Protocol):
-    """What the network is made of; images are (batch, channels, rows, columns)."""
+    """The operations of the network; images are (batch, channels, rows, columns)."""
 
     def conv(self, x: Array, weight: Array, bias: Array) -> Array:
         """3 × 3 convolution, zeros around the image; weight is (out, in, 3, 3)."""
@@ -97,7 +97,7 @@ class Numpy:
 
 
 def check(weights: Mapping[str, npt.NDArray[Any]], channels: int) -> None:
-    """ValueError names a weight that is missing or has the wrong shape."""
+    """Raise ValueError for a weight that is missing or has the wrong shape."""
     for name, (out, into) in shapes(channels).items():
         for key, shape in ((f'{name}_weight', (out, into, 3, 3)), (f'{name}_bias', (out,))):
             found = weights[key].shape if key in weights else None

@@ -1,7 +1,8 @@
-"""A described swarm for `ros2 launch`: the nodes, and arguments that win over the description."""
+"""A described swarm for `ros2 launch`: nodes, and launch arguments from parameter tables."""
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,55 +15,76 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from delama_ros.resources import resource
+from delama_ros.robot.parameters import ROBOT, Option
 from delama_ros.swarm.description import Swarm, from_mapping, read
 from delama_ros.swarm.rviz import rviz_config
+from delama_ros.swarm.starts import with_starts
 
-CONFIG = ('config', str(resource('config/swarm.yaml')), 'swarm description, a YAML file')
-SHOW = (
-    ('view', 'false', 'true: serve a page that shows all robots; its address is in the log'),
-    ('rviz', 'false', 'true: show all robots in RViz'),
-)
+CONFIG = {'config': Option(str(resource('config/swarm.yaml')), 'swarm description, a YAML file')}
+# What makes up a swarm, besides parameters of nodes; empty: as described.
+SWARM = {
+    'robots': Option('', 'number of robots (robot1, robot2, ...), or a list of names: [ann, bob]'),
+    'plan': Option('', 'generated:SEED, rooms:N, a CubiCasa5k model.svg or a nav2 map.yaml'),
+    'seed': Option('', 'seed of everything random in the simulation'),
+}
+SHOW = {
+    'view': Option(False, 'serve a page that shows all robots; its address is in the log'),
+    'rviz': Option(False, 'show all robots in RViz'),
+}
+# A swarm names its robots itself.
+ROBOTS = {name: option for name, option in ROBOT.items() if name != 'robot'}
 
 
-def arguments(*described: tuple[str, str | None, str]) -> list[DeclareLaunchArgument]:
-    """Declare arguments, each with its name, its default (None: must be given) and a text."""
+def arguments(*tables: Mapping[str, Option], required: tuple[str, ...] = ()) -> list[Any]:
+    """Declare a launch argument for every parameter of the tables, with its default."""
+    options = {name: option for table in tables for name, option in table.items()}
     return [
-        DeclareLaunchArgument(name, default_value=default, description=text)
-        for name, default, text in described
+        DeclareLaunchArgument(
+            name,
+            default_value=None if name in required else _text(option.default),
+            description=option.text,
+        )
+        for name, option in options.items()
     ]
 
 
-def given(context: LaunchContext, *names: str) -> dict[str, Any]:
-    """Return the values of arguments that are not empty, read as YAML."""
+def as_described(table: Mapping[str, Option]) -> dict[str, Option]:
+    """Return the table with empty defaults: an argument that is not given changes nothing."""
+    return {name: option._replace(default='') for name, option in table.items()}
+
+
+def given(context: LaunchContext, *tables: Mapping[str, Option]) -> dict[str, Any]:
+    """Return the arguments of the tables that are not empty, read as YAML."""
+    names = [name for table in tables for name in table]
     texts = {name: LaunchConfiguration(name).perform(context) for name in names}
     return {name: yaml.safe_load(text) for name, text in texts.items() if text}
 
 
-def swarm_of(context: LaunchContext, *names: str) -> Swarm:
-    """Read the description that the argument `config` names; arguments of these names win."""
-    return read(LaunchConfiguration('config').perform(context), given(context, *names))
+def swarm_of(context: LaunchContext, changes: Mapping[str, Any]) -> Swarm:
+    """Read the description that the argument `config` names, and apply changes to its keys."""
+    return read(LaunchConfiguration('config').perform(context), changes)
 
 
 def nodes(swarm: Swarm, context: LaunchContext) -> list[Node]:
-    """Give what provides the scans, one node per robot in its namespace, and what shows them."""
+    """Return the source of the scans, one node per robot in its namespace, and the viewers."""
     robots = [
         Node(
             package='delama_ros',
             executable='delama_robot',
             namespace=name,
-            parameters=[swarm.robot_parameters(name)],
+            parameters=[parameters],
             remappings=swarm.remappings(name),
             output='screen',
         )
-        for name in swarm.robots
+        for name, parameters in with_starts(swarm).items()
     ]
     source = [source_node(swarm)] if swarm.source else []
-    wanted = [name for name, _, _ in SHOW if LaunchConfiguration(name).perform(context) == 'true']
-    return [*source, *robots, *(_SHOWN[name](swarm) for name in wanted)]
+    wanted = [name for name in SHOW if LaunchConfiguration(name).perform(context) == 'true']
+    return [*source, *robots, *(_VIEWERS[name](swarm) for name in wanted)]
 
 
 def source_node(swarm: Swarm) -> Node:
-    """Give the simulator or the replay."""
+    """Return the simulator or the replay."""
     return Node(
         package='delama_ros',
         executable=f'delama_{swarm.source}',
@@ -72,8 +94,17 @@ def source_node(swarm: Swarm) -> Node:
 
 
 def replayed(logs: list[str], values: Mapping[str, Any]) -> Swarm:
-    """Describe a swarm that lives through logs; values as in a description."""
-    return from_mapping({'steps': 0, **values, 'logs': logs})
+    """Describe a swarm that replays logs; values as in a description."""
+    return from_mapping({**values, 'logs': logs})
+
+
+def _text(default: Any) -> str:
+    """Return a default as the text of a launch argument."""
+    if isinstance(default, list):
+        return f'[{", ".join(map(_text, default))}]'
+    if isinstance(default, float) and math.isnan(default):
+        return '.nan'
+    return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _view(_: Swarm) -> Node:
@@ -86,4 +117,4 @@ def _rviz(swarm: Swarm) -> Node:
     return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])
 
 
-_SHOWN = {'view': _view, 'rviz': _rviz}
+_VIEWERS = {'view': _view, 'rviz': _rviz}

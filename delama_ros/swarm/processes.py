@@ -1,4 +1,4 @@
-"""Node processes of a run: started with their own log and parameter file, ended cleanly."""
+"""Node processes of a run: each with its own log and parameter file, stopped cleanly."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from typing import Any
 
 import yaml
 
-from delama_ros.nodes.ending import SIGNALS
+from delama_ros.signals import SIGNALS
 
-# DDS ports of higher domain ids overlap with the ports the system hands out.
+# DDS ports of higher domain ids overlap with the ephemeral ports of the system.
 DOMAINS = range(1, 100)
-LOCK_PORT = 41000  # a domain id is taken while this port plus the id is bound
+LOCK_PORT = 41000  # a domain id is in use while this port plus the id is bound
 
 
 class Domain:
-    """A ROS domain id that no other run on this machine uses, until it is closed."""
+    """A ROS domain id that no other run on this machine uses until it is closed."""
 
     def __init__(self) -> None:
         ids = random.sample(DOMAINS, len(DOMAINS))
@@ -36,20 +36,20 @@ class Domain:
                 return
             except OSError:
                 self._lock.close()
-        raise RuntimeError(f'all {len(DOMAINS)} ROS domain ids are taken on this machine')
+        raise RuntimeError(f'all {len(DOMAINS)} ROS domain ids are in use on this machine')
 
     def environment(self) -> dict[str, str]:
-        """Environment that keeps nodes in this domain and on this machine."""
+        """Return the environment that keeps nodes in this domain and on this machine."""
         return {'ROS_DOMAIN_ID': str(self.id), 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}
 
     def close(self) -> None:
-        """Give the id back."""
+        """Release the id."""
         self._lock.close()
 
 
 @contextmanager
-def held_back() -> Iterator[None]:
-    """Let processes started here get signals only when they listen for them (nodes.ending)."""
+def signals_blocked() -> Iterator[None]:
+    """Block signals in processes started here until their handler is installed (signals.py)."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     try:
         yield
@@ -58,7 +58,7 @@ def held_back() -> Iterator[None]:
 
 
 class Processes:
-    """The nodes of one run; leaving the context ends all of them."""
+    """The nodes of one run; leaving the context stops all of them."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._folder = folder
@@ -79,28 +79,34 @@ class Processes:
         prefix: Sequence[str] = (),
         remappings: Sequence[tuple[str, str]] = (),
     ) -> None:
-        """Start a module's main as the node `namespace` with the given parameters.
+        """Start the main function of a module as a node.
 
-        A prefix is a command that runs another one, on another host for example.
+        Args:
+            name: of the process, for its files.
+            module: with a function `main`.
+            namespace: of the node.
+            parameters: of the node.
+            prefix: command that runs another one, on another host for example.
+            remappings: pairs of topics.
         """
         file = self._folder / 'parameters' / f'{name}.yaml'
         file.write_text(yaml.safe_dump({'/**': {'ros__parameters': parameters}}))
-        program = [sys.executable, '-m', 'delama_ros.nodes.programs', module]
+        program = [sys.executable, '-m', 'delama_ros.ros.programs', module]
         command = [*program, '--ros-args', '-r', f'__ns:={namespace}']
         for topic, other in remappings:
             command += ['-r', f'{topic}:={other}']
-        with (self._folder / 'log' / f'{name}.log').open('wb') as log, held_back():
+        with (self._folder / 'log' / f'{name}.log').open('wb') as log, signals_blocked():
             self._running[name] = subprocess.Popen(
                 [*prefix, *command, '--params-file', str(file)],
                 env=self._environment,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C reaches this program alone, which ends the rest
+                start_new_session=True,  # Ctrl-C reaches this program alone, which stops the rest
             )
 
     def failed(self) -> str | None:
-        """Name a process that has ended by itself, with the end of its log."""
+        """Return the name of a process that ended by itself, with the end of its log."""
         for name, process in self._running.items():
             code = process.poll()
             if code is not None:
@@ -109,24 +115,24 @@ class Processes:
         return None
 
     def memory(self) -> int:
-        """Return bytes that all processes take, what they share counted once; 0 if unknown."""
+        """Return the memory of all processes in bytes, shared pages counted once; 0 if unknown."""
         total = 0
         for process in self._running.values():
             try:
                 lines = Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
-            except OSError:  # it has just ended, or this is no Linux
+            except OSError:  # just ended, or not on Linux
                 continue
             total += sum(1024 * int(line.split()[1]) for line in lines if line.startswith('Pss:'))
         return total
 
     def kill(self, name: str) -> None:
-        """End a process at once, as a crash or an empty battery would."""
+        """Kill a process, as a crash or an empty battery would."""
         process = self._running.pop(name)
         process.kill()
         process.wait()
 
     def stop(self, patience: float = 2.0) -> None:
-        """Ask all to end, and after `patience` seconds make them."""
+        """Interrupt all processes, and kill those that still run after `patience` seconds."""
         for sign in (signal.SIGINT, signal.SIGKILL):
             for process in self._running.values():
                 if process.poll() is None:

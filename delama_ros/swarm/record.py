@@ -1,7 +1,8 @@
-"""What a run gave: per robot and step the map's score and the bytes sent; tables and pictures."""
+"""Results of a run: score of the map and bytes sent per robot and step; tables and pictures."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,25 +11,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image, ImageDraw
 
-from delama_ros.cli.output import format_table
-from delama_ros.mapping.score import score
-from delama_sim.grid import Floats, OccupancyMap
-from delama_sim.truth import surface_truth
+from delama_ros.geometry.frame_id import maker_of
+from delama_ros.geometry.grid import Floats, OccupancyMap
+from delama_ros.geometry.picture import SHADES
+from delama_ros.geometry.score import score
+from delama_ros.geometry.truth import surface_truth
+from delama_ros.output import format_table
 
-MOST_COLUMNS = 8  # robots that have a column of their own in the table
+MAX_COLUMNS = 8  # robots that get a column of their own in the table
 MARGIN = 1.0  # m around the building in pictures
-# Colours that stay apart for colour-blind eyes.
-UNKNOWN_COLOUR, FREE_COLOUR, WALL_COLOUR = (206, 212, 218), (255, 255, 255), (33, 37, 41)
 
 
 class Rounds(NamedTuple):
-    """How a robot's step went."""
+    """Rounds of one robot's step."""
 
-    complete: int  # rounds in which all answered
+    complete: int  # rounds in which every neighbour answered
     incomplete: int  # rounds closed by the deadline
     seconds: float  # of wall time
-    exchanging: float  # s of these from the first word said to the last one heard
-    computing: float  # s of its own processor time
+    exchanging: float  # s of it from the first message sent to the last one received
+    computing: float  # s of processor time
+
+
+class Join(NamedTuple):
+    """A robot's change of frame."""
+
+    robot: str
+    step: int  # the first in the new frame
+    frame: str  # id
+    error: float | None  # m, between the robot's pose in the new frame and the truth
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        maker = maker_of(self.frame)
+        theirs = f"joined {maker}'s frame" if maker else 'joined the map frame'
+        what = 'began a new frame' if maker == self.robot else theirs
+        known = '' if self.error is None else f' ({100 * self.error:.1f} cm)'
+        return f'{self.robot} {what} at step {self.step}{known}'
 
 
 @dataclass
@@ -43,29 +62,48 @@ class Record:
     bytes: dict[int, dict[str, int]] = field(default_factory=dict)
     weights: dict[int, dict[str, dict[str, float]]] = field(default_factory=dict)
     rounds: dict[int, dict[str, Rounds]] = field(default_factory=dict)
-    memory: int = 0  # bytes that all processes of the run took at most
+    frames: dict[int, dict[str, str]] = field(default_factory=dict)  # step → robot → frame id
+    joins: list[Join] = field(default_factory=list)
+    free: bool = False  # whether robots choose their frames, as they do not know where they start
+    memory: int = 0  # bytes used by all processes at the end of the run
 
     def set_truth(self, truth: OccupancyMap) -> None:
-        """Take the map that all others are scored against from now on."""
+        """Set the map that all others are scored against from now on."""
         self.truth, self._surfaces = truth, surface_truth(truth)
 
     def add_map(self, robot: str, step: int, occupancy: OccupancyMap) -> None:
-        """Take a robot's map after a step, and its score if the truth is known."""
+        """Add a robot's map after a step, and its score if the truth is known."""
         self.maps[robot] = occupancy
         if self.truth is not None:
             self.f1.setdefault(step, {})[robot] = score(occupancy, self._surfaces).f1
 
     def add_step(self, robot: str, step: int, sent: int, rounds: Rounds) -> None:
-        """Take how many bytes a robot sent in a step, and how its rounds went."""
+        """Add the bytes a robot sent in a step, and its rounds."""
         self.bytes.setdefault(step, {})[robot] = sent
         self.rounds.setdefault(step, {})[robot] = rounds
 
     def add_weights(self, robot: str, step: int, weights: dict[str, float]) -> None:
-        """Take a robot's row of the collaboration graph."""
+        """Add a robot's row of the collaboration graph."""
         self.weights.setdefault(step, {})[robot] = weights
 
+    def add_frame(self, robot: str, step: int, frame: str, error: float | None = None) -> None:
+        """Add the frame that a robot's map is in after a step; error: m, if it has changed."""
+        before = self.frame_of(robot)
+        self.frames.setdefault(step, {})[robot] = frame
+        if before and frame != before:
+            self.joins.append(Join(robot, step, frame, error))
+
+    def frame_of(self, robot: str) -> str:
+        """Return the id of a robot's last frame."""
+        return next((row[robot] for _, row in sorted(self.frames.items(), reverse=True)
+                     if robot in row), '')
+
+    def joined(self, step: int) -> int:
+        """Return how many robots share a frame at a step, in the largest group."""
+        return max(Counter(self.frames.get(step, {}).values()).values(), default=0)
+
     def done(self) -> int:
-        """Return the last step of which, or of a later one, all robots have given map and bytes."""
+        """Return the last step that all robots have completed with map and bytes."""
         return min(
             max((step for step, row in part.items() if robot in row), default=0)
             for part in (self.weights, self.bytes)
@@ -73,24 +111,26 @@ class Record:
         )
 
     def header(self) -> list[str]:
-        """Columns of the table; of many robots only the worst and the best."""
-        shown = ['worst', 'best'] if len(self.robots) > MOST_COLUMNS else self.robots
-        return ['step', *shown, 'mean F1', 'KB/robot', 'peers', 'rounds', 'ms/step']
+        """Return the columns of the table; of many robots only the worst and the best."""
+        shown = ['worst', 'best'] if len(self.robots) > MAX_COLUMNS else self.robots
+        groups = ['frames'] if self.free else []
+        return ['step', *shown, 'mean F1', *groups, 'KB/robot', 'peers', 'rounds', 'ms/step']
 
     def row(self, step: int) -> list[str]:
-        """One step of the table; F1 in per cent, a dash for what is missing."""
+        """Return one row of the table; F1 in per cent, a dash for missing values."""
         f1, sent = self.f1.get(step, {}), self.bytes.get(step, {})
-        each = [f1.get(robot) for robot in self.robots]
-        if len(self.robots) > MOST_COLUMNS:
-            each = [min(f1.values()), max(f1.values())] if f1 else [None, None]
+        scores = [f1.get(robot) for robot in self.robots]
+        if len(self.robots) > MAX_COLUMNS:
+            scores = [min(f1.values()), max(f1.values())] if f1 else [None, None]
         peers = [len(w) for w in self.weights.get(step, {}).values()]
         rounds = self.rounds.get(step, {}).values()
         complete = sum(r.complete for r in rounds)
         total = complete + sum(r.incomplete for r in rounds)
         return [
             str(step),
-            *(_number(value, 100, '.1f') for value in each),
+            *(_number(value, 100, '.1f') for value in scores),
             _number(_mean(f1), 100, '.1f'),
+            *([str(len(set(self.frames.get(step, {}).values())) or '-')] if self.free else []),
             _number(_mean(sent), 1e-3, '.2f'),
             f'{np.mean(peers):.1f}' if peers else '-',
             f'{complete}/{total}' if total else '-',
@@ -98,28 +138,34 @@ class Record:
         ]
 
     def table(self) -> str:
-        """All steps."""
+        """Return the table of all steps."""
         known = sorted({*self.f1, *self.bytes})
         return format_table(self.header(), [self.row(step) for step in known])
 
     def figures(self) -> dict[str, Any]:
-        """Mean over robots: methods → delama → metric → list over t."""
+        """Return means over robots: methods → fusion → metric → list over steps."""
         steps = sorted({*self.f1, *self.bytes})
         return {
             'methods': {
-                'delama': {
+                'fusion': {
                     'f1': [_mean(self.f1.get(t, {})) for t in steps],
                     'bytes': [_mean(self.bytes.get(t, {})) for t in steps],
                     'seconds': [_mean(_seconds(self.rounds.get(t, {}))) for t in steps],
                 }
             },
             'steps': steps,
+            **({
+                'joined': [self.joined(t) for t in steps],
+                'joins': [join._asdict() for join in self.joins],
+            } if self.free else {}),
             'robots': {
                 r: {
                     'f1': [self.f1.get(t, {}).get(r) for t in steps],
                     'bytes': [self.bytes.get(t, {}).get(r) for t in steps],
                     'weights': [self.weights.get(t, {}).get(r) for t in steps],
                     'rounds': [_listed(self.rounds.get(t, {}).get(r)) for t in steps],
+                    **({'frame': [self.frames.get(t, {}).get(r) for t in steps]}
+                       if self.free else {}),
                 }
                 for r in self.robots
             },
@@ -157,7 +203,7 @@ class Record:
         sheet.save(path)
 
     def _frame(self, maps: Sequence[OccupancyMap]) -> tuple[Floats, Floats]:
-        """Return the corners of what is worth showing: the building, or all maps if it is unknown.
+        """Return the corners of the picture: the building, or all maps if that is unknown.
 
         Through an open front door robots see far into the street.
         """
@@ -170,17 +216,6 @@ class Record:
 
     def _scores(self, robot: str) -> dict[int, float]:
         return {t: f1[robot] for t, f1 in sorted(self.f1.items()) if robot in f1}
-
-
-def shade(values: Any) -> Any:
-    """Occupancy -1, 0 .. 100 as RGB."""
-    share = np.clip(values, 0, 100)[..., None] / 100.0
-    colours = (1 - share) * np.array(FREE_COLOUR) + share * np.array(WALL_COLOUR)
-    colours[values < 0] = UNKNOWN_COLOUR
-    return colours.astype(np.uint8)
-
-
-SHADES = shade(np.arange(-1, 101))  # (102, 3), unknown first
 
 
 def _number(value: float | None, factor: float, form: str) -> str:

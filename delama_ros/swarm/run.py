@@ -12,17 +12,23 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
-from delama_ros.nodes.observer import Observer
+from delama_ros.mapping.default import default_mapper
+from delama_ros.robot.parameters import ROBOT
+from delama_ros.robot.runtime import warm_up
 from delama_ros.swarm.description import Swarm
+from delama_ros.swarm.observer import Observer
 from delama_ros.swarm.processes import Domain, Processes
 from delama_ros.swarm.record import Record
+from delama_ros.swarm.starts import with_starts
 
-START_LIMIT = 60.0  # s for all nodes to come up
-STEP_LIMIT = 30.0  # s without any news after which a run is given up
+# The node that provides the scans, by the source of the description.
+SOURCES = {'simulator': 'delama_ros.simulation.node', 'replay': 'delama_ros.ros.replay'}
+START_LIMIT = 60.0  # s for all nodes to start
+STEP_LIMIT = 30.0  # s without progress after which a run is aborted
 
 
 class RunError(RuntimeError):
-    """The swarm stopped before its last step; the text says which process, or what was missing."""
+    """The swarm stopped before its last step; the text says which process or step failed."""
 
 
 def run_swarm(
@@ -32,23 +38,31 @@ def run_swarm(
     record: Record,
     *,
     bag: bool = False,
-    go_on: Callable[[], None] = lambda: None,
-    robot: tuple[str, Mapping[str, Any]] = ('delama_ros.nodes.robot', {}),
+    poll: Callable[[], None] = lambda: None,
+    robot: tuple[str, Mapping[str, Any]] = ('delama_ros.ros.robot', {}),
 ) -> None:
-    """Run all steps, filling in `record`; on_step is called when all robots have done a step.
+    """Run all steps of a swarm.
 
-    go_on is called several times a second, and ends the run by raising something.
+    A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run gets one of its own,
+    unless real robots provide the scans.
 
-    With `bag`, everything that is said is recorded as a rosbag2 in the folder. `robot` is a robot's
-    node, as its module, and parameters beyond the described ones.
+    Args:
+        swarm: the description.
+        folder: receives logs, parameter files and the bag.
+        on_step: called when all robots have completed a step.
+        record: filled in with the results.
+        bag: whether to record all topics as a rosbag2.
+        poll: called several times a second; an exception ends the run.
+        robot: module of a robot's node, and parameters beyond the described ones.
 
-    A ROS_DOMAIN_ID in the environment is used as it is; otherwise the run has one of its own, but
-    not if real robots give the scans.
+    Raises:
+        RunError: if a process ends early or no step is completed for too long.
     """
     domain = None if 'ROS_DOMAIN_ID' in os.environ or not swarm.source else Domain()
     environment = domain.environment() if domain else {}
     os.environ.update(environment)  # rclpy reads the process's own environment
     context = rclpy.Context()
+    compile_once(swarm)
     try:
         with Processes(folder, environment) as processes:
             if bag:
@@ -57,25 +71,26 @@ def run_swarm(
                     'path': str(folder / 'bag'),
                     'robots': list(swarm.robots),
                 }
-                processes.start('recorder', 'delama_ros.nodes.recorder', '/', parameters)
+                processes.start('recorder', 'delama_ros.ros.recorder', '/', parameters)
             module, more = robot
-            for name in swarm.robots:
+            for name, parameters in with_starts(swarm).items():
                 processes.start(
                     name,
                     module,
                     f'/{name}',
-                    {**swarm.robot_parameters(name), **more},
+                    {**parameters, **more},
                     remappings=swarm.remappings(name),
                 )
             if swarm.source:
-                source = f'delama_ros.nodes.{swarm.source}'
-                processes.start(swarm.source, source, '/', swarm.source_parameters())
-            # Ctrl-C must reach this program, not end the context behind its back.
+                processes.start(
+                    swarm.source, SOURCES[swarm.source], '/', swarm.source_parameters()
+                )
+            # Ctrl-C is handled by this program, not by rclpy.
             rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
             node = Observer(record, from_one=not swarm.source, context=context)
             executor = SingleThreadedExecutor(context=context)
             executor.add_node(node)
-            _watch(swarm, executor, processes, on_step, record, go_on)
+            _watch(swarm, executor, processes, on_step, record, poll)
             node.destroy_node()
     finally:
         rclpy.try_shutdown(context=context)
@@ -84,20 +99,27 @@ def run_swarm(
             del os.environ['ROS_DOMAIN_ID'], os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE']
 
 
+def compile_once(swarm: Swarm) -> None:
+    """Compile in this process what robots need, so that they find it in the cache of numba."""
+    name = swarm.robots[0]
+    options = {key: option.default for key, option in ROBOT.items()}
+    warm_up(default_mapper(name), options | swarm.robot_parameters(name))
+
+
 def _watch(
     swarm: Swarm,
     executor: SingleThreadedExecutor,
     processes: Processes,
     on_step: Callable[[Record, int], None],
     record: Record,
-    go_on: Callable[[], None],
+    poll: Callable[[], None],
 ) -> None:
     shown = 0
     patience = STEP_LIMIT + 5 * swarm.period / swarm.source_parameters().get('speed', 1.0)
     limit = time.monotonic() + START_LIMIT + patience
     while shown < swarm.steps or not swarm.steps:
         executor.spin_once(timeout_sec=0.1)
-        go_on()
+        poll()
         while shown < min(record.done(), swarm.steps or record.done()):
             shown += 1
             on_step(record, shown)
@@ -108,6 +130,6 @@ def _watch(
         if time.monotonic() > limit:
             have = sorted(record.bytes.get(shown + 1, {}))
             raise RunError(
-                f'step {shown + 1} did not end; robots that have done it: {have or "none"}'
+                f'step {shown + 1} was not completed; robots that did: {have or "none"}'
             )
     record.memory = processes.memory()  # at the end, when maps are largest

@@ -1,4 +1,4 @@
-"""An RViz view of a whole swarm: every robot's map, scan, path and collaboration in one window."""
+"""An RViz configuration for a swarm: map, scan, path and collaboration of every robot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 
 
 def rviz_config(robots: Sequence[str], frame: str = 'map') -> str:
-    """Return the .rviz file; the first robot's map is shown, the others' can be switched on."""
+    """Return the .rviz file; the map of the first robot is enabled, the others can be."""
     displays: list[dict[str, Any]] = [
         {'Class': 'rviz_default_plugins/Grid', 'Name': 'Grid', 'Enabled': True, 'Cell Size': 1},
         {'Class': 'rviz_default_plugins/TF', 'Name': 'TF', 'Enabled': False},
@@ -59,7 +59,7 @@ def rviz_config(robots: Sequence[str], frame: str = 'map') -> str:
 def _display(
     kind: str, name: str, topic: str, enabled: bool, *, latched: bool = False, **values: Any
 ) -> dict[str, Any]:
-    # RViz shows a map that was published before it started only if it asks for transient local.
+    # RViz receives a map published before its start only with transient local durability.
     return {
         'Class': f'rviz_default_plugins/{kind}',
         'Name': name,

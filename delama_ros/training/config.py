@@ -1,19 +1,21 @@
-"""Settings of a run from YAML into a dataclass: what does not belong is named, with what would."""
+"""Settings of a training run: YAML and NAME=VALUE into dataclasses, every value checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import yaml
 
+from delama_ros.resources import resource
+
 T = TypeVar('T')
 
 
 def read_file(path: str | Path) -> dict[str, Any]:
-    """Return the settings in a YAML file; ValueError says what is wrong with it."""
+    """Return the settings in a YAML file; ValueError names what is wrong with it."""
     try:
         values = yaml.safe_load(Path(path).read_text(encoding='utf-8'))
     except OSError as error:
@@ -27,14 +29,49 @@ def read_file(path: str | Path) -> dict[str, Any]:
     return values
 
 
+def task_settings(task: str) -> dict[str, Any]:
+    """Return the settings that the package has for a task, none for one from outside it."""
+    try:
+        return read_file(resource(f'config/train_{task}.yaml'))
+    except FileNotFoundError:
+        return {}
+
+
+def run_settings(task: str, file: str | None, changes: Sequence[str]) -> dict[str, Any]:
+    """Return the settings of a run.
+
+    Args:
+        task: Name of the task.
+        file: YAML file; None: that of the package, config/train_TASK.yaml.
+        changes: NAME=VALUE each, in place of what the file has; VALUE is YAML.
+
+    Returns:
+        Settings by name.
+
+    Raises:
+        ValueError: The file or a change cannot be read.
+
+    """
+    values = read_file(file) if file else task_settings(task)
+    for change in changes:
+        name, equals, value = change.partition('=')
+        if not equals:
+            raise ValueError(f'--set is {change!r}, expected NAME=VALUE')
+        try:
+            values[name] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise ValueError(f'{name} is {value!r}, expected a YAML value') from None
+    return values
+
+
 def configure(kind: type[T], values: Mapping[str, Any]) -> T:
-    """Make a dataclass of ints, floats, texts, choices, flags and lists of these, all checked."""
+    """Make a dataclass of ints, floats, strings, choices, flags and lists of these."""
     made: T = configure_all((kind,), values)[0]
     return made
 
 
 def configure_all(kinds: tuple[type, ...], values: Mapping[str, Any]) -> list[Any]:
-    """Make several dataclasses from settings in one list; each takes those it knows."""
+    """Make several dataclasses from one set of settings; each takes those it knows."""
     names = [[f.name for f in fields(kind)] for kind in kinds]
     known = [name for part in names for name in part]
     for name in values:
@@ -73,6 +110,6 @@ def _words(choices: tuple[Any, ...]) -> str:
 
 
 def require(name: str, value: Any, right: bool, expected: str) -> None:
-    """Refuse a setting that has the right type but makes no sense."""
+    """Reject a setting of the right type and a value that makes no sense."""
     if not right:
         raise ValueError(f'{name} is {value}, expected {expected}')

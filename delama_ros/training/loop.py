@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 
+from delama_ros.geometry.map_file import write_whole
 from delama_ros.training import processes
-from delama_sim.map_file import write_whole
 
 CLIP = 5.0  # norm of all gradients together
 
@@ -78,7 +78,7 @@ class Loop:
         state: Path | None = None,
         log: Path | None = None,
         coefficients: Callable[[], Mapping[str, float]] = dict,
-        say: Callable[[str], None] = print,
+        report: Callable[[str], None] = print,
     ) -> None:
         """Go on from the file `state` if it is there; identity: JSON values a run must share.
 
@@ -93,22 +93,22 @@ class Loop:
         self._identity = json.loads(json.dumps(dict(identity)))
         self._state, self._log = state, log
         self._coefficients = coefficients
-        self._say = say if processes.rank() == 0 else _silence
+        self._report = report if processes.rank() == 0 else _silence
         self._resumed: dict[str, Any] | None = None  # state of the optimiser to go on with
         if state is not None and state.exists():
             self._restore(state)
 
-    def run(self, keep: Callable[[Loop], None] | None = None) -> None:
-        """Train to the end; `keep` is called after each check, `best` being the model to keep."""
+    def run(self, on_check: Callable[[Loop], None] | None = None) -> None:
+        """Train to the end; `on_check` is called after each check, `best` being the best model."""
         while self.progress.stage < len(self._stages):
-            self._run_stage(self._stages[self.progress.stage], keep)
+            self._run_stage(self._stages[self.progress.stage], on_check)
             self.model.load_state_dict(self.best)
             last = self.progress
             self.progress = Progress(last.stage + 1, seconds=last.seconds, curve=last.curve)
         if self._state is not None and processes.rank() == 0:
             self._state.unlink(missing_ok=True)
 
-    def _run_stage(self, stage: Stage, keep: Callable[[Loop], None] | None) -> None:
+    def _run_stage(self, stage: Stage, on_check: Callable[[Loop], None] | None) -> None:
         progress = self.progress
         optimiser = torch.optim.AdamW(
             [{'params': p, 'top': rate} for p, rate in stage.groups], weight_decay=stage.decay
@@ -135,8 +135,8 @@ class Loop:
                 losses.clear()
                 if processes.rank() == 0:
                     self._save(optimiser)
-                    if keep is not None:
-                        keep(self)
+                    if on_check is not None:
+                        on_check(self)
 
     def _iterate(self, stage: Stage, optimiser: torch.optim.AdamW, learned: Parameters) -> float:
         k = self.progress.iteration
@@ -179,7 +179,7 @@ class Loop:
         })
         shown = '  '.join(f'{name} {_text(value)}' for name, value in values.items())
         mark = ' *' if progress.since_best == 0 else ''
-        self._say(
+        self._report(
             f'{stage.name:12s} {progress.iteration:5d}/{stage.iterations}  loss {loss:.4f}  '
             f'{shown}  {seconds:.0f} s{mark}'
         )
@@ -203,7 +203,8 @@ class Loop:
         self.best = state['best']
         self.progress = Progress(**state['progress'])
         self._resumed = state['optimiser']
-        self._say(f'going on at {self._stages[self.progress.stage].name} {self.progress.iteration}')
+        stage = self._stages[self.progress.stage].name
+        self._report(f'continuing at {stage} {self.progress.iteration}')
 
 
 def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,9 +212,9 @@ def read_state(path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
     try:
         state: dict[str, Any] = torch.load(path, weights_only=True)
     except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-        raise ValueError(f'{path} is damaged, remove it to start anew: {error}') from None
+        raise ValueError(f'{path} is damaged; remove it to start over: {error}') from None
     if state['identity'] != json.loads(json.dumps(dict(identity))):
-        raise ValueError(f'{path} was saved by another configuration, remove it to start anew')
+        raise ValueError(f'{path} was saved with another configuration; remove it to start over')
     return state
 
 

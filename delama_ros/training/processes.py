@@ -27,7 +27,7 @@ def leave() -> None:
 
 
 def rank() -> int:
-    """Return the number of this process; 0 writes files and speaks."""
+    """Return the number of this process; process 0 writes files and prints."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 

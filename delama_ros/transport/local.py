@@ -1,7 +1,7 @@
 """In-process transport: carries agents' messages over a graph, with seeded loss, delay and range.
 
-Time is counted in ticks. One message copy goes to each robot in reach, is lost with a probability
-of its own, and arrives some ticks later; a round that waits longer than the deadline is closed.
+Time is counted in ticks. Each robot in reach is sent a copy of a message, which is lost with some
+probability or arrives a few ticks later; a round that waits longer than the deadline is closed.
 """
 
 from __future__ import annotations
@@ -13,29 +13,28 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from delama_ros.core.agent import Agent
-from delama_ros.core.messages import Message, Phase
+from delama_ros.core.agent.agent import Agent
+from delama_ros.core.agent.messages import Message, Phase
 from delama_ros.transport.port import Encoding, Port, Wire
 from delama_ros.transport.size import wire_bytes
 
-# Who is in reach of whom, by name. Robots may be named that are not there (any more).
+# Which robots each robot reaches, by name; robots that do not exist (any more) are ignored.
 Links = Mapping[str, Iterable[str]]
 
 
 @dataclass
 class Traffic:
-    """What one step cost."""
+    """Traffic of one step."""
 
     ticks: int = 0
     messages: Counter[Phase] = field(default_factory=Counter)  # sent, by phase
     bytes: Counter[str] = field(default_factory=Counter)  # sent, by robot
-    delivered: int = 0  # copies that arrived
     lost: int = 0  # copies that did not
-    refused: int = 0  # copies the receiver did not want
+    refused: int = 0  # copies that the receiver refused
 
 
 class LocalTransport:
-    """Runs whole steps of agents in one process; the same seed gives the same run."""
+    """Runs the steps of several agents in one process; the same seed gives the same run."""
 
     def __init__(
         self,
@@ -47,7 +46,19 @@ class LocalTransport:
         deadline: int = 10,
         encoding: Encoding = Encoding.FLOAT64,
     ) -> None:
-        """Set up; delay is the most ticks a copy may take beyond the first (uniform from 0)."""
+        """Create a transport.
+
+        Args:
+            agents: that take part from the start.
+            seed: of loss and delay.
+            loss: probability that a copy of a message is lost.
+            delay: most ticks that a copy takes beyond the first, uniform from 0.
+            deadline: ticks after which a round is closed.
+            encoding: of models.
+
+        Raises:
+            ValueError: if loss is not a probability or the deadline does not exceed the delay.
+        """
         if not 0 <= loss <= 1:
             raise ValueError(f'loss is {loss}, expected a probability')
         if delay < 0 or deadline <= delay:
@@ -65,19 +76,19 @@ class LocalTransport:
         self._air: list[tuple[int, str, Wire]] = []  # (tick of arrival, receiver, message)
 
     def add(self, agent: Agent) -> None:
-        """Let a robot join."""
+        """Add an agent."""
         if agent.name in self.agents:
-            raise ValueError(f'a robot named {agent.name!r} is already there')
+            raise ValueError(f'a robot named {agent.name!r} is already taking part')
         self.agents[agent.name] = agent
         self._ports[agent.name] = Port(agent.name, self._encoding)
 
     def remove(self, name: str) -> Agent:
-        """Take a robot away, as if it had died."""
+        """Remove an agent, as if its robot had died."""
         del self._ports[name]
         return self.agents.pop(name)
 
     def run_step(self, step: int, links: Links) -> Traffic:
-        """Run one time step of all agents to its end; links say who is in reach of whom."""
+        """Run one time step of all agents to its end; links: the robots that each robot reaches."""
         reach = {name: sorted(set(links.get(name, ())) - {name}) for name in self.agents}
         traffic = Traffic()
         first = self._tick
@@ -88,7 +99,7 @@ class LocalTransport:
             waiting[name] = self._tick
         while not all(agent.done for agent in self.agents.values()):
             self._deliver(traffic)
-            # Everybody acts on what arrived up to now, before anything new is on its way.
+            # All agents act on what has arrived by now, before anything new is sent.
             for name, agent in self.agents.items():
                 while not agent.done and (
                     agent.ready or self._tick - waiting[name] >= self._deadline
@@ -120,12 +131,11 @@ class LocalTransport:
         self._air = [copy for copy in self._air if copy[0] > self._tick]
         for _, receiver, wire in due:
             if receiver in self.agents:
-                traffic.delivered += 1
                 traffic.refused += self._refuses(receiver, wire)
 
     def _refuses(self, receiver: str, wire: Wire) -> bool:
         agent = self.agents[receiver]
-        if agent.unwanted(wire):
+        if agent.unwanted(wire) is not None:
             return True
         try:
             return agent.receive(self._ports[receiver].unpack(wire)) is not None
@@ -142,7 +152,7 @@ def in_range(positions: Mapping[str, tuple[float, float]], radius: float) -> dic
 
 
 def partition(links: Links, groups: Iterable[Iterable[str]]) -> dict[str, list[str]]:
-    """Return the links that stay when only robots of one group reach each other."""
+    """Return the links that remain when only robots of the same group reach each other."""
     group_of = {name: number for number, group in enumerate(groups) for name in group}
     return {
         a: [b for b in peers if a in group_of and group_of.get(b) == group_of[a]]

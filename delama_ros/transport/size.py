@@ -1,9 +1,11 @@
-"""Bytes a message takes on the air: the CDR form of ModelParams and DualVar, to the byte."""
+"""Size of a message: the CDR form of ModelParams and DualVar, to the byte."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 
+from delama_ros.core.agent.messages import BYTES, Label, ModelLabel
 from delama_ros.transport.port import Packet, Wire
 
 
@@ -29,26 +31,34 @@ class _Cdr:
         self.number(4)
         self.number(size, count)
 
+    def value(self, value: object, size: int | None) -> None:
+        """Count a field or a list of any length; size: bytes of a number, None for text."""
+        if isinstance(value, tuple):
+            self.texts(value) if size is None else self.numbers(size, len(value))
+        elif size is None:
+            self.text(str(value))
+        else:
+            self.number(size)
+
 
 def wire_bytes(wire: Wire, frame: str = 'map') -> int:
-    """Bytes of the serialised ROS message, its header with this frame included."""
+    """Return the bytes of the serialised ROS message, including its header with this frame."""
     cdr = _Cdr()
     cdr.number(4, 2)  # stamp
     cdr.text(frame)
-    cdr.text(wire.robot)
-    cdr.number(8)  # step
-    cdr.number(1)  # phase
-    cdr.number(2)  # round
+    for field in fields(ModelLabel if isinstance(wire, Packet) else Label):
+        if field.name == 'fingerprint' and not isinstance(wire, Packet):
+            cdr.number(BYTES['hop'])
+        cdr.value(getattr(wire, field.name), BYTES.get(field.name))
     if isinstance(wire, Packet):
-        cdr.number(8)  # fingerprint
-        cdr.texts(wire.resync)
+        cdr.value(wire.sources, None)
+        cdr.value(wire.epochs, 4)
+        cdr.value(wire.resync, None)
         cdr.number(1)  # encoding
         cdr.number(2, 3)  # features, outputs, parts
         cdr.numbers(4, wire.keys.size)
         cdr.numbers(1, len(wire.data))
     else:
-        cdr.number(2)  # hop
-        cdr.number(8)  # fingerprint
         cdr.texts(wire.names)
         cdr.numbers(8, len(wire.x))
         cdr.numbers(8, len(wire.y))

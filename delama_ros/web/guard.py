@@ -1,4 +1,4 @@
-"""What stands before every page: join code, same origin, size of requests, security headers.
+"""Protects every page: join code, same origin, size of requests, security headers.
 
 Pure ASGI, so that it covers web sockets as well as requests.
 """
@@ -20,18 +20,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from delama_ros.web.limits import RateLimit
 
 COOKIE = 'delama_join'
-# No letters or digits that are taken for each other when read aloud or off a screen.
+# No letters or digits that are easily confused when read aloud or from a screen.
 ALPHABET = 'ABCDEFGHJKMNPQRSTUVWXYZ23456789'
 CODE_LENGTH = 8
-MAX_BODY = 64 * 1024  # bytes of a request; nothing people send comes near
+MAX_BODY = 64 * 1024  # bytes of a request; regular ones are far smaller
 TOO_LARGE = f'a request may hold {MAX_BODY} bytes'
-OPEN_PATHS = ('/join', '/common/')  # what somebody without the code may see
+OPEN_PATHS = ('/join', '/common/')  # served without the code
 HEADERS = {
     'Content-Security-Policy': "default-src 'self'; img-src 'self' data: blob:; "
     "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
-    # Not 'no-referrer', with which browsers hide the origin of forms from ourselves, too.
+    # 'no-referrer' would make browsers hide the origin of forms from this server, too.
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cross-Origin-Resource-Policy': 'same-origin',
@@ -40,20 +40,20 @@ HEADERS = {
 
 @dataclass(frozen=True)
 class Access:
-    """What opens the pages: a code that people type once, and the cookie they get for it."""
+    """Credentials of the pages: a code that people type once, and the cookie they get for it."""
 
     code: str
     token: str
 
     @classmethod
     def new(cls) -> Access:
-        """Return a code that cannot be guessed in the tries allowed, and a token in no number."""
+        """Create a code that cannot be guessed within the rate limit, and a random token."""
         code = ''.join(secrets.choice(ALPHABET) for _ in range(CODE_LENGTH))
         return cls(code, secrets.token_urlsafe(32))
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine only."""
+    """Tell whether a host name refers to this machine only."""
     if host == 'localhost':
         return True
     try:
@@ -68,10 +68,10 @@ def set_cookie(response: Response, name: str, value: str) -> None:
 
 
 class Guard:
-    """Let a request through to the pages, or say why not."""
+    """Passes a request on to the pages, or answers why not."""
 
     def __init__(self, app: ASGIApp, *, access: Access | None) -> None:
-        """Ask for the join code, or with None answer only requests to this very machine."""
+        """Require the join code, or with None accept only requests to this machine itself."""
         self._app = app
         self._access = access
         self._wrong = RateLimit(rate=0.5, burst=10)
@@ -94,7 +94,7 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message['type'] == 'http.response.start':
                 MutableHeaders(scope=message).update(HEADERS)
-                # Pages are asked for anew, so that an update is seen at once; ETags make it cheap.
+                # Pages are revalidated, so that an update shows at once; ETags make that cheap.
                 MutableHeaders(scope=message).setdefault('Cache-Control', 'no-cache')
             await send(message)
 
@@ -106,7 +106,7 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         host = headers.get('host', '')
         origin = headers.get('origin')
-        # Another site's page must not act in a visitor's name, nor read through a changed name.
+        # Pages of other sites must not act for a visitor, nor use DNS rebinding to read.
         if origin is not None and urlsplit(origin).netloc != host:
             return PlainTextResponse('this page is not open to other sites', 403)
         if self._access is None and not is_loopback(urlsplit(f'//{host}').hostname or ''):
@@ -123,7 +123,7 @@ class Guard:
         return PlainTextResponse('the join code is missing', 401)
 
     async def _join(self, scope: Scope, headers: Headers, receive: Receive) -> Response | None:
-        """Take a code from the link or the form; None shows the page that asks for it."""
+        """Check a code from the link or the form; None shows the page with the form."""
         if self._access is None:
             return RedirectResponse('/', 303)
         query = scope['query_string'].decode('latin-1')
@@ -136,9 +136,9 @@ class Guard:
         if not given:
             return None
         client = (scope.get('client') or ('', 0))[0]
-        # Who has guessed too often is not listened to for a while, right or wrong.
-        heard = not self._wrong.exhausted(client)
-        if heard and hmac.compare_digest(given.encode(), self._access.code.encode()):
+        # After too many wrong guesses all codes are rejected for a while.
+        allowed = not self._wrong.exhausted(client)
+        if allowed and hmac.compare_digest(given.encode(), self._access.code.encode()):
             response = RedirectResponse('/', 303)
             set_cookie(response, COOKIE, self._access.token)
             return response
@@ -161,7 +161,7 @@ def cookie(headers: Headers, name: str) -> str | None:
 
 
 def _limited(receive: Receive) -> Receive:
-    """Refuse a body that grows beyond the limit without having announced it."""
+    """Reject a body that exceeds the limit without announcing its length."""
     size = 0
 
     async def limited() -> Message:

@@ -1,4 +1,4 @@
-"""How often somebody may do something: a bucket of tokens per key that refills with time."""
+"""Rate limits: a bucket of tokens per key that refills over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _Bucket:
 
 
 class RateLimit:
-    """Allow `burst` acts at once and `rate` per second in the long run, for each key."""
+    """Allows `burst` actions at once and `rate` per second in the long run, for each key."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class RateLimit:
         keys: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Keep at most `keys` buckets; the one used longest ago goes first, and is full again."""
+        """Keep at most `keys` buckets; the least recently used one is dropped, and full again."""
         self._rate, self._burst, self._keys, self._clock = rate, burst, keys, clock
         self._buckets: OrderedDict[str, _Bucket] = OrderedDict()
 

@@ -1,7 +1,7 @@
-"""Serve pages with uvicorn: address and port, the guard before them, files of the package.
+"""Serves pages with uvicorn: address and port, access control, static files.
 
-A server is put together from `listen`, `make_app`, routes, `add_pages` (last) and
-`make_server(app).run(sockets=[listener])`, which runs until Ctrl-C and is as fine in a thread.
+A server is composed of `listen`, `make_app`, routes, `add_pages` (last) and
+`make_server(app).run(sockets=[listener])`, which runs until Ctrl-C, also in a thread.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def listen(host: str = LOCALHOST, port: int | None = None) -> socket.socket:
         try:
             family = socket.AF_INET6 if ':' in host else socket.AF_INET
             listener = socket.create_server((host, candidate), family=family, backlog=512)
-            # Connections inherit it. Without, an answer's second packet waits 40 ms for the first.
+            # Inherited by connections; without it, the second packet of an answer waits 40 ms.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listener
         except (OSError, OverflowError) as error:
@@ -38,7 +38,7 @@ def listen(host: str = LOCALHOST, port: int | None = None) -> socket.socket:
 
 
 def new_access(host: str) -> Access | None:
-    """Return what people need to come in, None where only this machine can connect."""
+    """Return the credentials of a new server, None if only this machine can connect."""
     return None if is_loopback(host) else Access.new()
 
 
@@ -52,7 +52,7 @@ def address(listener: socket.socket, access: Access | None) -> str:
 
 
 def make_app(*, access: Access | None, **options: Any) -> FastAPI:
-    """Return an application behind the guard, with the common files and the page that asks."""
+    """Return an application behind the guard, with the common files and the join page."""
     app = FastAPI(
         docs_url=None, redoc_url=None, openapi_url=None,
         middleware=[Middleware(Guard, access=access)], **options,

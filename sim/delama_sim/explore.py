@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from delama_sim.compiled import compiled
-from delama_sim.grid import Bools, Floats
+from delama_ros.geometry.compiled import compiled
+from delama_ros.geometry.grid import Bools, Floats
 from delama_sim.planner import SPACING, Planner
 
 VIEW = 2.2  # m a robot looks around; short of its LiDAR, so that it enters rooms

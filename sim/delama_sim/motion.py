@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delama_sim.compiled import compiled
-from delama_sim.grid import Floats
+from delama_ros.geometry.compiled import compiled
+from delama_ros.geometry.grid import Floats
 
 SHARP = 0.5  # rad between path segments from which a robot stops and turns on the spot
 CREEP = 0.02  # m/s, so that no stretch takes for ever

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import Floats, Ints, OccupancyMap, Pose
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import Floats, Ints, OccupancyMap, Pose
 from delama_sim.planner import Planner
 
 TRIES = 200

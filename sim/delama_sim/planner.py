@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy import ndimage
 
-from delama_sim.compiled import compiled
-from delama_sim.distance import euclidean
-from delama_sim.errors import PlanError
-from delama_sim.grid import Array, Bools, Floats, Ints, OccupancyMap
+from delama_ros.geometry.compiled import compiled
+from delama_ros.geometry.distance import euclidean
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import Array, Bools, Floats, Ints, OccupancyMap
 
 PITCH = 0.05  # m, side of a planning cell: at 0.1 m robots miss doors of 0.5 m
 SPACING = 0.05  # m between points of a way, at most

@@ -1,4 +1,4 @@
-"""Radio: who hears whom, by distance, walls, fading, loss and delay."""
+"""Radio: which robots receive each other, by distance, walls, fading, loss and delay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delama_sim.grid import Bools, Floats, Ints
+from delama_ros.geometry.grid import Bools, Floats, Ints
 from delama_sim.rays import RayCaster
 
 
@@ -23,8 +23,8 @@ class Radio:
     loss: float = 0.0  # probability that a link is silent for one radio period
     delay: float = 0.0  # s, mean
     jitter: float = 0.0  # s, standard deviation of the delay
-    across_buildings: bool = True  # robots in different buildings hear each other
-    chain: bool = False  # robots hear only those before and after them in the order of names
+    across_buildings: bool = True  # robots in different buildings receive each other
+    chain: bool = False  # robots receive only those before and after them in the order of names
 
     def __post_init__(self) -> None:
         if not self.range > 0:
@@ -41,9 +41,9 @@ class Radio:
 
 @dataclass(frozen=True, eq=False)
 class Links:
-    """State of all links for one radio period; [i, j] is what robot i hears of robot j."""
+    """State of all links for one radio period; [i, j]: robot i as the receiver of robot j."""
 
-    hears: Bools  # (N, N), the diagonal is true
+    hears: Bools  # (N, N), [i, j]: i receives j; the diagonal is true
     in_range: Bools  # (N, N), the same before loss
     delay: Floats  # (N, N), s
 
@@ -67,7 +67,7 @@ class RadioState:
         self._fade = self._symmetric(rng)
 
     def links(self, poses: Floats) -> Links:
-        """Who hears whom with robots at true poses (N, 3); draws the next period's chances."""
+        """Return the links of robots at true poses (N, 3); draws chances for the next period."""
         model, n = self._model, len(poses)
         away = np.hypot(*(poses[:, None, :2] - poses[None, :, :2]).transpose(2, 0, 1))
         away += model.wall * self._walls(poses) if model.wall else 0.0
@@ -79,12 +79,12 @@ class RadioState:
         if model.chain:
             order = np.arange(n)
             in_range &= np.abs(order[:, None] - order) <= 1
-        heard = in_range & (self._rng.random((n, n)) >= model.loss)
+        received = in_range & (self._rng.random((n, n)) >= model.loss)
         delay = np.maximum(0.0, model.delay + model.jitter * self._rng.standard_normal((n, n)))
         np.fill_diagonal(in_range, True)
-        np.fill_diagonal(heard, True)
+        np.fill_diagonal(received, True)
         np.fill_diagonal(delay, 0.0)
-        return Links(heard, in_range, delay)
+        return Links(received, in_range, delay)
 
     def _walls(self, poses: Floats) -> Floats:
         """Walls (N, N) between robots of the same building."""

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from delama_sim.compiled import compiled
-from delama_sim.distance import chessboard
-from delama_sim.grid import Floats, OccupancyMap
+from delama_ros.geometry.compiled import compiled
+from delama_ros.geometry.distance import chessboard
+from delama_ros.geometry.grid import Floats, OccupancyMap
 
 
 @compiled
@@ -130,6 +130,7 @@ class RayCaster:
     """Casts rays in one map; rays that leave the map or start outside it meet nothing."""
 
     def __init__(self, occupancy: OccupancyMap) -> None:
+        """Prepare to cast rays in an occupancy map."""
         self.map = occupancy
         # Bytes keep the field in the processor's cache; a shorter leap is as exact as a long one.
         self._clear = np.minimum(chessboard(occupancy.solid), 127).astype(np.int8)
@@ -143,10 +144,20 @@ class RayCaster:
         discs: npt.ArrayLike | None = None,
         own: npt.ArrayLike | None = None,
     ) -> Floats:
-        """Distances (M, B) in metres from origins (M, 2) along world angles (M, B), else +inf.
+        """Measure along rays.
 
-        discs (K, 3) are round bodies (x, y, radius) that also stop rays; own (M,) names the disc
-        that belongs to each origin, -1 for none.
+        Args:
+            origins: (M, 2), m in the world.
+            angles: (M, B), rad in the world.
+            limit: m beyond which a ray meets nothing.
+            discs: (K, 3), round bodies (x, y, radius) that also stop rays.
+            own: (M,), index of the disc that belongs to each origin, -1 for none.
+
+        Returns:
+            Distances (M, B) in m, +inf where a ray meets nothing.
+
+        Raises:
+            ValueError: if the shapes of origins and angles do not fit.
         """
         metres = np.asarray(origins, np.float64)
         bearings = np.ascontiguousarray(angles, np.float64)
@@ -172,7 +183,12 @@ class RayCaster:
         return hits
 
     def walls_between(self, starts: npt.ArrayLike, ends: npt.ArrayLike) -> Floats:
-        """Count the walls (M,) between points (M, 2) and (M, 2)."""
+        """Return how many walls (M,) there are between pairs of points.
+
+        Args:
+            starts: (M, 2), m in the world.
+            ends: (M, 2), m in the world.
+        """
         a = np.ascontiguousarray(self.map.to_grid(starts))
         b = np.ascontiguousarray(self.map.to_grid(ends))
         counts = np.zeros(len(a))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from delama_sim.grid import Floats
+from delama_ros.geometry.grid import Floats
 from delama_sim.motion import Body, timed
 
 
@@ -34,6 +34,12 @@ class Drive:
         pose[2] = (pose[2] + np.pi) % (2 * np.pi) - np.pi
         return pose
 
+    def poses_at(self, times: Floats) -> Floats:
+        """Poses (n, 3) after `times` (n,) seconds, not before the start; headings unwrapped."""
+        self.pose_at(float(np.max(times)))
+        knots, poses, _ = self._knots()
+        return np.stack([np.interp(times, knots, poses[:, axis]) for axis in range(3)], -1)
+
     def speed_at(self, time: float) -> tuple[float, float]:
         """Forward speed (m/s) and turn rate (rad/s)."""
         self.pose_at(time)
@@ -59,6 +65,26 @@ class Drive:
             return time
         share = (goal - way[k - 1]) / (way[k] - way[k - 1])
         return max(time, float(times[k - 1] + share * (times[k] - times[k - 1])))
+
+    def way_at(self, times: Floats) -> Floats:
+        """Metres driven (n,) after `times` (n,) seconds."""
+        self.pose_at(float(np.max(times)))
+        knots, _, way = self._knots()
+        driven: Floats = np.interp(times, knots, way)
+        return driven
+
+    def times_every(self, metres: float, radians: float, until: float) -> Floats:
+        """Return times (n,) in [0, until] s, one per `metres` driven or `radians` turned.
+
+        A robot that does both at once reaches the next time sooner: the shares add up.
+        """
+        self.pose_at(until)
+        times, poses, way = self._knots()
+        turned = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(poses[:, 2])))])
+        progress = way / metres + turned / radians
+        count = np.floor(np.interp(until, times, progress) + 1e-9)
+        found: Floats = np.interp(np.arange(count + 1), progress, times)
+        return found
 
     def _extend(self) -> None:
         leg = self._next_leg()

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from delama_ros.geometry.grid import Floats, Ints, OccupancyMap, Pose
 from delama_sim.explore import Explorer
-from delama_sim.grid import Floats, Ints, OccupancyMap, Pose
 from delama_sim.lidar import Lidar, Ranges
 from delama_sim.motion import Body
 from delama_sim.odometry import Odometry, OdometryState
@@ -30,7 +30,7 @@ class Scan:
     """What one LiDAR reports."""
 
     robot: str
-    stamp: int  # ns of simulated time
+    stamp: int  # ns of simulated time, of the first beam
     ranges: Ranges  # (beams,) m, +inf and -inf as in REP-117
     intensities: Ranges | None
 
@@ -38,10 +38,9 @@ class Scan:
 class World:
     """Everything the robots live in; node, training and evaluation all use this one interface.
 
-    `advance(seconds)` lets time pass and returns the scans taken meanwhile; `travel(metres)` and
-    `scan()` instead move every robot a distance along its path and scan once. All of it depends
-    on the seed alone, not on the steps time is cut into. Robots see each other but do not make
-    way for each other.
+    `advance(seconds)` lets time pass and returns the scans taken meanwhile. All of it depends on
+    the seed alone, not on the steps time is cut into. Robots see each other but do not make way
+    for each other.
     """
 
     def __init__(
@@ -61,9 +60,27 @@ class World:
         waypoints: Mapping[str, npt.ArrayLike] | None = None,
         peers_visible: bool = True,
     ) -> None:
-        """Robots are a number, names (spread over the buildings in turn) or name → building.
+        """Build the world and place the robots.
 
-        Each building is a map in its own frame; poses are in the frame of the robot's building.
+        Args:
+            plans: one building or several, each a map in its own frame; poses are in the frame of
+                the robot's building.
+            robots: a number, names (spread over the buildings in turn) or name → building.
+            seed: of starts, ways and all noise.
+            lidar: the sensor of every robot.
+            body: the shape and the speed of every robot.
+            odometry: error model; perfect by default.
+            radio: which robots receive each other; all by default.
+            scan_rate: Hz.
+            odometry_rate: Hz.
+            radio_rate: Hz at which links change.
+            starts: pose by name; random for the others.
+            waypoints: (n, 2) by name, to drive to in turn; the others explore.
+            peers_visible: whether beams end on other robots.
+
+        Raises:
+            ValueError: if something does not fit, such as an unknown name or a rate that is not
+                above 0.
         """
         buildings = [plans] if isinstance(plans, Plan | OccupancyMap) else list(plans)
         if not buildings:
@@ -79,6 +96,11 @@ class World:
             'radio': _period('radio_rate', radio_rate),
             'scan': _period('scan_rate', scan_rate),
         }
+        if self.lidar.sweep > self._periods['scan'] / NANO:
+            raise ValueError(
+                f'lidar sweep is {self.lidar.sweep} s, expected at most one scan period, '
+                f'{self._periods["scan"] / NANO} s'
+            )
         self._fixed_starts, self._waypoints = dict(starts or {}), dict(waypoints or {})
         for known in (self._fixed_starts, self._waypoints):
             for name in known:
@@ -95,7 +117,6 @@ class World:
         self.seed = self.seed if seed is None else seed
         self.time = 0  # ns
         self._drives: list[Drive] = []
-        self._ahead = np.zeros(len(self.names), np.int64)  # ns each robot is ahead by travel()
         starts = start_poses(
             self._planners,
             self.building,
@@ -128,16 +149,12 @@ class World:
     @property
     def poses(self) -> Floats:
         """True poses (N, 3) now."""
-        return np.stack(
-            [d.pose_at(t) for d, t in zip(self._drives, self._robot_times(), strict=True)]
-        )
+        return np.stack([drive.pose_at(self.time / NANO) for drive in self._drives])
 
     @property
     def speeds(self) -> Floats:
         """True forward speeds and turn rates (N, 2) now."""
-        return np.array(
-            [d.speed_at(t) for d, t in zip(self._drives, self._robot_times(), strict=True)]
-        )
+        return np.array([drive.speed_at(self.time / NANO) for drive in self._drives])
 
     @property
     def odometry(self) -> Floats:
@@ -145,19 +162,36 @@ class World:
         return np.stack([o.pose for o in self._odometry])
 
     def corrections(self) -> Floats:
-        """Where the odom frames truly are in the map (N, 3): what a perfect localiser gives."""
+        """Return where the odom frames truly are in the map, (N, 3): a perfect localization."""
         return np.stack([state.correction() for state in self._odometry])
 
     def advance(self, seconds: float) -> list[Scan]:
-        """Let time pass; returns the scans taken, in order of time and robot."""
+        """Let time pass.
+
+        Args:
+            seconds: of simulated time.
+
+        Returns:
+            The scans taken meanwhile, in order of time and robot.
+        """
         return self.advance_to(self.time + round(seconds * NANO))
 
     def next_event(self) -> int:
-        """Time in ns of the next scan, odometry or radio tick."""
+        """Return the time in ns of the next scan, odometry or radio tick."""
         return min(self.time // p * p + p for p in self._periods.values())
 
     def advance_to(self, time: int) -> list[Scan]:
-        """Let time pass until `time` in ns; returns the scans taken on the way."""
+        """Let time pass until a point in time.
+
+        Args:
+            time: ns since the start.
+
+        Returns:
+            The scans taken on the way, in order of time and robot.
+
+        Raises:
+            ValueError: if the time is past.
+        """
         if time < self.time:
             raise ValueError(f'time cannot run back from {self.time} to {time} ns')
         scans: list[Scan] = []
@@ -173,29 +207,22 @@ class World:
         self.time = time
         return scans
 
-    def travel(self, metres: float) -> None:
-        """Move every robot that far along its path; time passes as long as the slowest takes."""
-        now = self._robot_times()
-        after = np.array([d.time_after(t, metres) for d, t in zip(self._drives, now, strict=True)])
-        slowest = round(float((after - now).max()) * NANO)
-        self.time += slowest
-        self._ahead = np.round(after * NANO).astype(np.int64) - self.time
-        poses = self.poses
-        self._track(poses)
-        self.links = self._radio.links(poses)
-
     def scan(self) -> list[Scan]:
-        """One scan of every robot, here and now."""
+        """Return one scan of every robot, here and now."""
         return self._scan(self.poses)
-
-    def _robot_times(self) -> Floats:
-        return (self.time + self._ahead) / NANO
 
     def _track(self, poses: Floats) -> None:
         for state, pose in zip(self._odometry, poses, strict=True):
             state.move_to(pose)
 
     def _scan(self, poses: Floats) -> list[Scan]:
+        """Scan once; a sweep that takes time ends now, and peers are seen where they are now."""
+        stamp, places = self.time, poses
+        if self.lidar.sweep > 0:
+            stamp = max(0, self.time - round(self.lidar.sweep * NANO))
+            ago = self.lidar.time_increment * np.arange(self.lidar.beams) - self.lidar.sweep
+            times = np.maximum(self.time / NANO + ago, 0.0)  # (beams,)
+            places = np.stack([drive.poses_at(times) for drive in self._drives])
         ranges: dict[int, tuple[Ranges, Ranges | None]] = {}
         for index, caster in enumerate(self._casters):
             here = np.flatnonzero(self.building == index)
@@ -204,14 +231,14 @@ class World:
             discs = np.column_stack([poses[here, :2], np.full(len(here), self.body.radius)])
             seen, strength = self.lidar.scan(
                 caster,
-                poses[here],
+                places[here],
                 [self._noise[i] for i in here],
                 discs=discs if self._peers_visible and len(here) > 1 else None,
                 own=np.arange(len(here)),
             )
             for k, i in enumerate(here):
                 ranges[int(i)] = seen[k], None if strength is None else strength[k]
-        return [Scan(name, self.time, *ranges[i]) for i, name in enumerate(self.names)]
+        return [Scan(name, stamp, *ranges[i]) for i, name in enumerate(self.names)]
 
     def _rng(self, purpose: str, name: str = '') -> np.random.Generator:
         """Return a stream of its own for each purpose and robot, so that none disturbs another."""

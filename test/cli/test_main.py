@@ -1,6 +1,7 @@
 """The `delama` program as a user meets it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,9 +47,9 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ('arguments', 'words'),
     [
         (['swarm', '--robots', '0'], ['robots: 0', 'at least 1']),
-        (['swarm', '--steps', '-1'], ['steps: -1', 'above 0']),
+        (['swarm', '--steps', '-1'], ['steps: -1', 'expected 0 ..']),
         (['swarm', '--config', 'missing.yaml'], ['missing.yaml', 'No such file']),
-        (['swarm', '--period', '0'], ['period: 0.0', 'above 0']),
+        (['swarm', '--period', '0'], ['period: 0.0', 'expected 0.01 ..']),
     ],
 )
 def test_a_users_mistake_is_one_line(arguments: list[str], words: list[str]) -> None:
@@ -95,3 +96,24 @@ def test_unwritable_json_is_a_users_mistake(
     monkeypatch.setattr(core, 'run', lambda *, seed: {'ratio': 2.0})
     assert main(['bench', 'core', '--json', '/nowhere/figures.json']) == 2
     assert 'cannot write /nowhere/figures.json' in capsys.readouterr().err
+
+
+def test_help_of_compare_shows_its_own_defaults_and_examples(capsys) -> None:
+    with pytest.raises(SystemExit):
+        main(['compare', 'regression', '--help'])
+    text = ' '.join(capsys.readouterr().out.split())
+    assert '(default runs/compare)' in text
+    assert 'default all' in text
+    assert 'delama compare regression --quick' in text
+    assert 'delama eval' not in text
+
+
+@pytest.mark.parametrize('command', ['eval', 'train'])
+def test_plugins_in_examples_exist(command, capsys) -> None:
+    with pytest.raises(SystemExit):
+        main([command, '--help'])
+    root = Path(__file__).resolve().parents[2]
+    named = re.findall(r'--plugin (\S+):(\w+)', capsys.readouterr().out)
+    assert named
+    for file, name in named:
+        assert f'class {name}' in (root / file).read_text()

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from delama_ros.core.agent import Agent
+from delama_ros.core.agent.agent import Agent
 from delama_ros.core.distances import Overlap, pairwise
 from delama_ros.core.graph import infer
 from delama_ros.core.memory import local_solve
@@ -231,13 +231,13 @@ def test_bad_observations_are_named():
     with pytest.raises(ValueError, match='step 3 cannot begin after step 3'):
         agent.begin(3, [])
     agent.advance()
-    with pytest.raises(RuntimeError, match='no step is under way'):
+    with pytest.raises(RuntimeError, match='no step is in progress'):
         agent.advance()
 
 
 def test_a_robot_never_imports_torch():
     code = (
-        'import sys; import delama_ros.core.agent, delama_ros.core.checkpoint, '
+        'import sys; import delama_ros.core.agent.agent, delama_ros.core.checkpoint, '
         'delama_ros.core.losses, delama_ros.transport.local; '
         'sys.exit(any(m.split(".")[0] in ("torch", "matplotlib") for m in sys.modules))'
     )
@@ -253,7 +253,7 @@ def test_sums_are_solved_again_only_where_data_is_new():
             said = agent.begin(step, [])
             _, A, b = agent.memory
             expected = np.linalg.solve(A + 2 * agent.settings.lambda1_local * np.eye(K), b)
-            np.testing.assert_allclose(said[0].values, expected, atol=1e-9)
+            np.testing.assert_allclose(said[0].model.theta, expected, atol=1e-9)
             agent.advance()
 
 

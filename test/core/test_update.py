@@ -1,4 +1,4 @@
-"""Algorithm 2: convergence to the direct solve, Theorem 3 as corrected, momentum, CG."""
+"""Algorithm 3: convergence to the direct solve, Theorem 3 as corrected, momentum, CG."""
 
 from dataclasses import replace
 

@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
+from delama_ros.robot.parameters import ROBOT, SIMULATOR
+
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip('launch_ros', reason='launch_ros is not on PyPI; it comes with a ROS 2 install')
+
+SHARED = set(ROBOT) - {'robot'}  # parameters that apply to all robots of a swarm
 
 
 def load(name: str) -> ModuleType:
@@ -43,10 +47,10 @@ def programs(name: str, **given: str) -> list[str]:
 @pytest.mark.parametrize(
     ('name', 'expected'),
     [
-        ('swarm', {'config', 'robots', 'plan', 'seed', 'steps', 'period', 'view', 'rviz'}),
-        ('sim', {'config', 'robots', 'plan', 'seed', 'simulator'}),
-        ('replay', {'logs', 'topics', 'robots', 'speed', 'reach', 'period', 'rviz'}),
-        ('robot', {'robot', 'scan', 'period', 'map_frame', 'use_sim_time'}),
+        ('swarm', {'config', 'robots', 'plan', 'seed', *SHARED, 'view', 'rviz'}),
+        ('sim', {'config', *SIMULATOR}),
+        ('replay', {'logs', 'topics', 'robots', 'speed', *SHARED, 'rviz'}),
+        ('robot', {'scan', 'odom', 'map', 'use_sim_time', *ROBOT}),
     ],
 )
 def test_every_argument_is_described(name: str, expected: set[str]) -> None:
@@ -59,7 +63,7 @@ def test_one_node_per_robot_and_what_gives_their_scans() -> None:
     assert programs('swarm', robots='3') == ['delama_simulator', *['delama_robot'] * 3]
     shown = programs('swarm', robots='[ann]', view='true', rviz='true')
     assert shown[-2:] == ['delama_viewer', 'rviz2']
-    assert programs('sim', robots='2', simulator='{scan_rate: 2}') == ['delama_simulator']
+    assert programs('sim', robots='2', scan_rate='2') == ['delama_simulator']
     replayed = programs('replay', logs='a.log,b.log', robots='[ann, bob]')
     assert replayed == ['delama_replay', 'delama_robot', 'delama_robot']
 
@@ -98,7 +102,7 @@ def test_it_really_starts_a_swarm(tmp_path: Path, ros_environment: dict[str, str
     from nav_msgs.msg import OccupancyGrid
     from rclpy.executors import SingleThreadedExecutor
 
-    from delama_ros.nodes.maps import LATCHED
+    from delama_ros.ros.conversions import LATCHED
 
     # What an installed package has: its name in the index, its programs where launch looks.
     (tmp_path / 'share/ament_index/resource_index/packages').mkdir(parents=True)

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 import torch
 
+from delama_ros.experiments.mapping.decoder_trainer import (
+    Config,
+    DecoderTraining,
+    LearnedDecoder,
+    Torch,
+)
+from delama_ros.experiments.mapping.trainer import episodes
 from delama_ros.mapping import unet
 from delama_ros.mapping.completion import CHANNELS, Decoder, View, load, view
-from delama_ros.mapping.decoder_trainer import Config, DecoderTraining, LearnedDecoder, Torch
 from delama_ros.mapping.default import packaged
 from delama_ros.mapping.tiles import PARTS
-from delama_ros.mapping.trainer import episodes
 from delama_ros.training.loop import Loop
 
 
@@ -78,11 +83,14 @@ def test_files_are_kept_and_broken_ones_named(tmp_path) -> None:
     assert back.made == {'command': 'test'}
     for name, value in decoder.weights.items():
         assert np.allclose(back.weights[name], value, rtol=2e-3, atol=1e-4)
-    with pytest.raises(ValueError, match='no such decoder'):
+    with pytest.raises(ValueError, match='no such checkpoint'):
         load(tmp_path / 'nothing.npz')
     (tmp_path / 'text.npz').write_text('hello')
-    with pytest.raises(ValueError, match='is not a decoder'):
+    with pytest.raises(ValueError, match='damaged or no checkpoint'):
         load(tmp_path / 'text.npz')
+    packaged().save(tmp_path / 'tiles.npz')
+    with pytest.raises(ValueError, match="made for task 'mapping', not 'decoder'"):
+        load(tmp_path / 'tiles.npz')
     del decoder.weights['out_bias']
     decoder.save(tmp_path / 'short.npz')
     with pytest.raises(ValueError, match='out_bias has shape None'):
@@ -99,7 +107,7 @@ def test_it_starts_from_the_linear_map_and_learns() -> None:
     assert isinstance(run.model, LearnedDecoder)
     losses = [run.stages()[0].loss(np.random.default_rng(k)).item() for k in range(6)]
     loop = Loop(
-        run.model, run.stages(), seed=0, identity=asdict(config), say=lambda text: None
+        run.model, run.stages(), seed=0, identity=asdict(config), report=lambda text: None
     )
     loop.run()
     after = [run.stages()[0].loss(np.random.default_rng(k)).item() for k in range(6)]

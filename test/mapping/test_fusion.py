@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from delama_ros.core.agent.messages import Params, Phase
 from delama_ros.core.memory import local_solve
-from delama_ros.core.messages import Params, Phase
+from delama_ros.experiments.mapping.runner import exact_port, run_swarm
 from delama_ros.mapping.default import make_mapper, packaged
-from delama_ros.mapping.learned import fuse
+from delama_ros.mapping.fusion import fuse_all
 from delama_ros.mapping.mapper import without_slivers
-from delama_ros.mapping.runner import exact_port, run_swarm
 from delama_ros.mapping.tiles import LOOKED, PARTS
 from delama_ros.transport.port import Encoding, Port
 from delama_sim.plans import load
@@ -40,7 +40,7 @@ def test_agents_equal_the_batched_fusion(steps) -> None:
     mapper = make_mapper('x', packaged(), **TRUST)
     matrices = torch.from_numpy(mapper.model.part_matrices)
     for A, b, evidence, theta in steps:
-        wanted = fuse(*map(torch.from_numpy, (A, b, evidence)), matrices, mapper.agent.settings)
+        wanted = fuse_all(*map(torch.from_numpy, (A, b, evidence)), matrices, mapper.agent.settings)
         known = theta.any((-1, -2))
         assert known.any(1).all()
         assert np.allclose(theta[known], wanted.numpy()[known], atol=1e-4)

@@ -1,7 +1,10 @@
-"""The statistics of tiles against a plain sum over cells."""
+"""Tiles: statistics against a plain sum over cells, and the same numbers in numpy and torch."""
 
 import numpy as np
+import torch
 
+from delama_ros.mapping.default import packaged
+from delama_ros.mapping.fusion import fuse_all
 from delama_ros.mapping.tiles import TileModel
 
 
@@ -25,3 +28,20 @@ def test_statistics_are_the_weighted_sums_over_cells() -> None:
     # parts as small as cells tell all: the metric is H itself
     metric = np.einsum('np,pkl->nkl', evidence, model.part_matrices)
     assert np.allclose(metric, H, rtol=1e-4, atol=1e-4)
+
+
+def test_numpy_and_torch_give_the_same_numbers() -> None:
+    model, settings = packaged().model, packaged().settings
+    tensors = TileModel(*(torch.tensor(a) for a in (model.table, model.weights, model.targets)), -1)
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(0.3, (2, 7, 5, 24, 24)).astype(np.uint16)  # two robots, seven tiles
+    ours = model.statistics(counts)
+    theirs = tensors.statistics(torch.tensor(counts.astype(np.float64)))
+    for mine, other in zip(ours, theirs, strict=True):
+        assert np.allclose(mine, other.numpy(), rtol=1e-4, atol=1e-4)
+    matrices = model.part_matrices
+    assert np.allclose(matrices, tensors.part_matrices.numpy(), rtol=1e-12)
+    theta = fuse_all(*ours, matrices, settings)
+    again = fuse_all(*map(torch.from_numpy, ours), tensors.part_matrices, settings)
+    assert np.allclose(theta, again.numpy(), atol=1e-9)
+    assert np.allclose(model.deviations(theta), tensors.deviations(again).numpy(), atol=1e-9)

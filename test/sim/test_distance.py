@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from delama_sim.distance import FAR, chessboard, euclidean
+from delama_ros.geometry.distance import FAR, chessboard, euclidean
 
 
 @pytest.mark.parametrize('share', [0.0005, 0.01, 0.3, 0.9])

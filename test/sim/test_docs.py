@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from delama_ros.swarm.options import SIMULATOR
+from delama_ros.robot.parameters import SIMULATOR
 
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
 from delama_sim.plans.edit import add_blocks, crop, drop_small, thicken_walls
 from delama_sim.plans.generator import generate
 

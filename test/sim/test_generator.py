@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, UNKNOWN
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, UNKNOWN
 from delama_sim.plans.edit import thicken_walls
 from delama_sim.plans.generator import generate
 

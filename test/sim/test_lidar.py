@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from delama_sim.grid import FREE, OCCUPIED, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, OccupancyMap
 from delama_sim.lidar import Lidar
 from delama_sim.rays import RayCaster
 
@@ -94,8 +94,63 @@ def test_intensities_are_the_cosine_of_incidence():
         ({'range_noise': -0.1}, '-0.1'),
         ({'range_noise': math.nan}, 'nan'),
         ({'dropout': 1.1}, '1.1'),
+        ({'dropout_streak': 0.5}, 'dropout_streak is 0.5'),
+        ({'range_bias': math.inf}, 'range_bias is inf'),
+        ({'outliers': -0.1}, 'outliers is -0.1'),
+        ({'sweep': -1.0}, 'sweep is -1.0'),
     ],
 )
 def test_impossible_sensors_are_refused(arguments, part):
     with pytest.raises(ValueError, match=part):
         Lidar(**arguments)
+
+
+@pytest.mark.parametrize('streak', [1.0, 3.0, 10.0])
+def test_dropouts_come_in_streaks_of_the_asked_length(streak):
+    lidar = Lidar(beams=2000, dropout=0.2, dropout_streak=streak)
+    rngs = [np.random.default_rng(k) for k in range(20)]
+    ranges, _ = lidar.scan(hall(), np.repeat(CENTRE, 20, 0), rngs)
+    out = np.isposinf(ranges)
+    assert out.mean() == pytest.approx(0.2, abs=0.02)
+    begins = (out[:, 1:] & ~out[:, :-1]).sum()
+    # independent beams have streaks too: 1 / (1 - share) long
+    assert out.sum() / begins == pytest.approx(max(streak, 1.25), rel=0.1)
+
+
+def test_bias_shifts_every_range():
+    lidar = Lidar(range_noise=0.0, range_bias=0.03)
+    clean, _ = Lidar(range_noise=0.0).scan(hall(), CENTRE, None)
+    shifted, _ = lidar.scan(hall(), CENTRE, [np.random.default_rng(0)])
+    assert shifted - clean == pytest.approx(np.full((1, 360), 0.03), abs=1e-5)
+
+
+def test_outliers_lie_before_the_surface():
+    lidar = Lidar(beams=4000, range_noise=0.0, outliers=0.2)
+    clean, _ = lidar.scan(hall(), CENTRE, None)
+    ranges, _ = lidar.scan(hall(), CENTRE, [np.random.default_rng(3)])
+    wrong = ranges != clean
+    assert wrong.mean() == pytest.approx(0.2, abs=0.03)
+    assert (ranges <= clean).all()
+    assert (clean - ranges)[wrong].mean() > 1.0
+
+
+def test_a_sweep_of_a_robot_at_rest_is_a_scan_at_once():
+    at_once, sweeping = Lidar(beams=90), Lidar(beams=90, sweep=0.1, intensities=True)
+    poses = np.repeat(CENTRE[:, None], 90, 1)
+    one, _ = at_once.scan(hall(), CENTRE, [np.random.default_rng(4)])
+    same, strength = sweeping.scan(hall(), poses, [np.random.default_rng(4)])
+    assert (one == same).all()
+    assert strength is not None
+    assert strength.shape == (1, 90)
+    assert sweeping.time_increment == pytest.approx(0.1 / 90)
+    with pytest.raises(ValueError, match='poses for 5 beams, expected 90'):
+        sweeping.scan(hall(), poses[:, :5], None)
+
+
+def test_each_beam_of_a_sweep_is_measured_from_its_own_pose():
+    lidar = Lidar(beams=36, range_noise=0.0)
+    share = np.linspace(0, 1, 36)[:, None]
+    poses = np.array([3.0, 4.0, 0.1]) + share * [0.5, -0.2, 0.6]
+    swept, _ = lidar.scan(hall(), poses[None], None)
+    single, _ = lidar.scan(hall(), poses, None)
+    assert swept[0] == pytest.approx(np.diag(single))

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from delama_sim import map_file
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
-from delama_sim.map_file import read_map, write_map
+from delama_ros.geometry import map_file
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
+from delama_ros.geometry.map_file import read_map, write_map
 
 HEAD = 'image: m.png\nresolution: 0.1\norigin: [1.0, -2.0, 0.5]\n'
 

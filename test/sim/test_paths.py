@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from delama_sim.errors import PlanError
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, OccupancyMap
+from delama_ros.geometry.map_file import read_map
 from delama_sim.explore import Explorer
-from delama_sim.grid import FREE, OCCUPIED, OccupancyMap
-from delama_sim.map_file import read_map
 from delama_sim.motion import Body, along, timed
 from delama_sim.paths import Waypoints, load_waypoints, start_poses
 from delama_sim.planner import Planner

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from delama_ros.cli.main import main
-from delama_sim.map_file import read_map
+from delama_ros.geometry.map_file import read_map
 from delama_sim.plans.generator import generate
 
 

@@ -2,12 +2,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN
-from delama_sim.map_file import read_map, write_map
-from delama_sim.picture import write_png, write_sheet
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN
+from delama_ros.geometry.map_file import read_map, write_map
+from delama_ros.geometry.picture import write_png, write_sheet
 from delama_sim.plans import find, load
 from delama_sim.plans.generator import generate
+from delama_sim.protocol import prepare
 
 
 def mask(folder, classes, name='7.png'):
@@ -57,7 +58,8 @@ def test_masks_that_are_none_are_refused(tmp_path):
 
 def test_a_dataset_folder_lists_its_plans(data_dir):
     found = find(data_dir / 'cubicasa5k')
-    assert len(found) == 4 + 139 + 139
+    folders = ('svg', 'seg', 'rosmap', 'hard')
+    assert len(found) == sum(len(find(data_dir / 'cubicasa5k' / name)) for name in folders) > 280
     assert [p.stem for p in find(data_dir / 'cubicasa5k' / 'svg')] == ['1', '2', '3', '13']
     with pytest.raises(PlanError, match=r'holds 4 plans, name one, for example .*1\.svg'):
         load(data_dir / 'cubicasa5k' / 'svg')
@@ -123,3 +125,26 @@ def test_pictures(tmp_path):
 def test_export_and_import_give_the_same_plan(tmp_path):
     occupancy = generate(2).map
     assert (read_map(write_map(occupancy, tmp_path / 'm')).cells == occupancy.cells).all()
+
+
+def test_rooms_are_alike_but_for_the_marked_one():
+    plain, marked, furnished, bare = (
+        load(f'rooms:3{option}').map for option in ('', ':marked=5', ':furnished', ':one_side')
+    )
+    pitch, half = round(3.8 / 0.05), np.s_[:, :3 * round(3.8 / 0.05)]
+    for plan in (plain, furnished, bare):
+        inner = plan.cells[half]
+        assert (inner[:, :-pitch] == inner[:, pitch:])[:, 4:].mean() > 0.99
+    changed = np.argwhere(plain.cells != marked.cells) * 0.05
+    assert np.ptp(changed, axis=0).tolist() == pytest.approx([0.65, 0.95])  # a block
+    assert (plain.cells != furnished.cells).sum() == 6 * len(changed)
+    assert bare.size[1] < 0.65 * plain.size[1]
+    assert (prepare(load('rooms:3'), 7).cells == plain.cells).all()  # nothing breaks the symmetry
+
+
+@pytest.mark.parametrize(
+    'spec', ['rooms:', 'rooms:0', 'rooms:3:marked=7', 'rooms:3:blue', 'rooms:3:marked', 'rooms:x']
+)
+def test_rooms_that_are_none_are_refused(spec):
+    with pytest.raises(PlanError, match=f"'{spec}', expected"):
+        load(spec)

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from delama_sim.grid import FREE, OCCUPIED, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, OccupancyMap
 from delama_sim.radio import Radio, RadioState
 from delama_sim.rays import RayCaster
 

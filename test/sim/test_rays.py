@@ -7,7 +7,7 @@ import shapely
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from delama_sim.grid import FREE, OCCUPIED, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, OccupancyMap
 from delama_sim.plans import load
 from delama_sim.plans.generator import generate
 from delama_sim.rays import RayCaster

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN
 from delama_sim.plans import load
 from delama_sim.plans.raster import fill_polygon
 from delama_sim.plans.svg import load_svg, read_svg

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, OccupancyMap
+from delama_ros.geometry.truth import surface_truth
 from delama_sim.plans.generator import generate
-from delama_sim.truth import surface_truth
 
 
 def test_a_thick_wall_is_a_surface_only_as_deep_as_asked():

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE
 from delama_sim.lidar import Lidar
 from delama_sim.motion import Body
 from delama_sim.odometry import Odometry
@@ -91,25 +91,6 @@ def test_ground_truth_and_odometry_are_apart():
     assert np.hypot(*(world.corrections() - start)[:, :2].T).max() > 0.02
 
 
-def test_travel_moves_all_by_the_same_way():
-    world, finer = (World(generate(3), 3, lidar=SMALL) for _ in range(2))
-    for _ in range(12):
-        before = world.poses
-        world.travel(1.2)
-        moved = np.hypot(*(world.poses - before)[:, :2].T)
-        assert (moved <= 1.2 + 1e-6).all()
-        assert moved.max() > 0.5
-        assert len(world.scan()) == 3
-        way = np.zeros(3)
-        for _ in range(60):
-            last = finer.poses
-            finer.travel(0.02)
-            way += np.hypot(*(finer.poses - last)[:, :2].T)
-        assert way == pytest.approx([1.2] * 3, rel=0.03), 'corners are cut by the samples'
-        assert finer.poses[:, :2] == pytest.approx(world.poses[:, :2], abs=1e-6)
-    assert world.time > 12 * 1.2 / 0.5 * 1e9, 'no robot is faster than it can be'
-
-
 def test_peers_are_seen_as_discs():
     occupancy = generate(3).map
     free = World(occupancy, 1, lidar=SMALL).poses[0]
@@ -165,7 +146,7 @@ def test_waypoints_replace_exploration():
     world = World(plan, 1, lidar=SMALL)
     goals = []
     for _ in range(3):
-        world.travel(3.0)
+        world.advance(8.0)
         goals.append(world.poses[0, :2])
     start = {'a': tuple(world.poses[0])}
     tour = World(plan, ['a'], starts=start, waypoints={'a': np.array(goals)}, lidar=SMALL)
@@ -196,3 +177,41 @@ def test_impossible_worlds_are_refused(arguments, part):
 def test_a_start_in_a_wall_is_refused():
     with pytest.raises(PlanError, match='robot 1 cannot start'):
         World(generate(1), ['a', 'b'], starts={'b': (0.0, 0.0, 0.0)})
+
+
+def test_figures_of_a_world_stay_the_same():
+    world = World(
+        generate(7),
+        2,
+        seed=3,
+        lidar=Lidar(dropout=0.1),
+        odometry=Odometry(slip=0.03, turn_slip=0.03, scale=0.02),
+    )
+    scans = world.advance(10.0)
+    total = sum(s.ranges[np.isfinite(s.ranges)].sum(dtype=float) for s in scans)
+    assert total == pytest.approx(66708.617, abs=0.01)
+    assert world.odometry[0] == pytest.approx([-2.2672867, 1.1398847, 2.4086872], abs=1e-6)
+    assert world.odometry[1] == pytest.approx([1.6140611, -1.3848239, 0.2212149], abs=1e-6)
+
+
+def test_a_sweep_ends_when_the_scan_is_there_and_is_stamped_with_its_first_beam():
+    plan = generate(7)
+    swept = World(plan, 2, seed=3, lidar=Lidar(beams=90, sweep=0.1, range_noise=0.0))
+    whole = World(plan, 2, seed=3, lidar=Lidar(beams=90, range_noise=0.0))
+    scans, at_once = swept.advance(8.0), whole.advance(8.0)
+    assert [s.stamp for s in scans] == [s.stamp - 100_000_000 for s in at_once]
+    assert (swept.poses == whole.poses).all()
+    ends = [0, 89]
+    ours, theirs = (np.array([s.ranges[ends] for s in some]) for some in (scans, at_once))
+    seen = np.isfinite(ours) & np.isfinite(theirs)
+    gaps = [np.median(np.abs(ours[seen[:, k], k] - theirs[seen[:, k], k])) for k in (0, 1)]
+    assert gaps[1] < 0.005 < gaps[0], 'the last beam is of now, the first is the oldest'
+    in_pieces = World(plan, 2, seed=3, lidar=Lidar(beams=90, sweep=0.1, range_noise=0.0))
+    assert stream([s for _ in range(40) for s in in_pieces.advance(0.2)]) == stream(scans)
+    assert swept.scan()[0].stamp == 7_900_000_000
+    assert World(plan, 1, lidar=Lidar(sweep=0.1)).scan()[0].stamp == 0
+
+
+def test_a_sweep_longer_than_the_scan_period_is_refused():
+    with pytest.raises(ValueError, match=r'sweep is 0\.3 s, .* one scan period, 0\.2 s'):
+        World(generate(7), 1, lidar=Lidar(sweep=0.3))

@@ -11,8 +11,8 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 
 from delama_ros.msg import ModelParams
-from delama_ros.nodes.observer import Observer
 from delama_ros.swarm.description import Swarm
+from delama_ros.swarm.observer import Observer
 from delama_ros.swarm.processes import Processes
 from delama_ros.swarm.record import Record
 
@@ -22,7 +22,7 @@ class LiveSwarm:
 
     def __init__(self, swarm: Swarm, folder: Path, environment: dict[str, str]) -> None:
         self.swarm = swarm
-        self.record = Record(swarm.robots, swarm.steps)
+        self.record = Record(swarm.robots, swarm.steps, free=swarm.free)
         self.diagnostics: dict[str, dict[str, str]] = {}
         self.processes = Processes(folder, environment)
         self._folder = folder
@@ -46,13 +46,21 @@ class LiveSwarm:
         self.node.destroy_node()
         rclpy.try_shutdown(context=self._context)
 
-    def start_simulator(self) -> None:
+    def start_simulator(self, remappings: Sequence[tuple[str, str]] = ()) -> None:
         parameters = {**self.swarm.simulator_parameters(), 'start_wait': 0.0}
-        self.processes.start('simulator', 'delama_ros.nodes.simulator', '/', parameters)
+        self.processes.start(
+            'simulator', 'delama_ros.simulation.node', '/', parameters, remappings=remappings
+        )
 
-    def start_robot(self, name: str, prefix: Sequence[str] = (), **changes: Any) -> None:
+    def start_robot(
+        self,
+        name: str,
+        prefix: Sequence[str] = (),
+        module: str = 'delama_ros.ros.robot',
+        **changes: Any,
+    ) -> None:
         parameters = {**self.swarm.robot_parameters(name), **changes}
-        self.processes.start(name, 'delama_ros.nodes.robot', f'/{name}', parameters, prefix=prefix)
+        self.processes.start(name, module, f'/{name}', parameters, prefix=prefix)
 
     def until(self, condition: Callable[[], bool], seconds: float = 120.0) -> None:
         """Wait for something to become true."""

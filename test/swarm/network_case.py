@@ -41,6 +41,7 @@ def main(mark: str, folder: Path) -> None:
             'seed': 5,
             'period': 1.5,
             'deadline': 0.8,
+            'localization': 'tf',
             'simulator': {'thicken_walls': 0.05, 'scan_rate': 2.0},
         }
     )

@@ -16,8 +16,8 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from delama_ros.cli.main import main
-from delama_ros.logs.episodes import log_episodes
-from delama_ros.logs.read import read_all
+from delama_ros.data.read import read_all
+from delama_ros.experiments.mapping.log_episodes import log_episodes
 from delama_ros.resources import resource
 
 
@@ -60,7 +60,7 @@ def test_the_table_has_every_step(finished: tuple[Path, str]) -> None:
 def test_figures_are_a_real_maps(finished: tuple[Path, str]) -> None:
     folder, _ = finished
     figures = json.loads(Path(str(folder) + '.json').read_text())
-    delama = figures['methods']['delama']
+    delama = figures['methods']['fusion']
     assert figures['steps'] == [1, 2, 3]
     assert all(0.3 < f1 < 1.0 for f1 in delama['f1'])
     assert all(100 < sent < 200_000 for sent in delama['bytes'])
@@ -126,7 +126,7 @@ def test_the_bag_can_be_replayed(finished: tuple[Path, str], tmp_path: Path) -> 
     figures = json.loads((out / 'figures.json').read_text())
     assert sorted(figures['robots']) == ['robot1', 'robot2', 'robot3']
     assert figures['steps'][:3] == [1, 2, 3]
-    assert figures['methods']['delama']['f1'][-1] > 0.6  # against the true map in the bag
+    assert figures['methods']['fusion']['f1'][-1] > 0.6  # against the true map in the bag
     rows = [w or {} for robot in figures['robots'].values() for w in robot['weights']]
     assert max(map(len, rows)) == 2
 
@@ -151,12 +151,12 @@ def test_no_process_is_left(finished: tuple[Path, str]) -> None:
     assert nodes_of(finished[0]) == []
 
 
-def interrupted(folder: Path, *arguments: str) -> float:
-    """Press Ctrl-C after the second step; returns the seconds until all was over."""
+def interrupted(folder: Path, *arguments: str, after: int = 2) -> float:
+    """Press Ctrl-C after so many steps; returns the seconds until all was over."""
     process = start(folder, '--steps', '1000', *arguments)
     assert process.stdout is not None
     for line in process.stdout:
-        if line.startswith('2 ') and 'robots' not in line:
+        if line.startswith(f'{after} ') and 'robots' not in line:
             break
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
@@ -179,11 +179,26 @@ def test_ctrl_c_ends_all_and_keeps_the_results(tmp_path: Path) -> None:
 
 def test_twenty_robots_and_ctrl_c(tmp_path: Path) -> None:
     folder = tmp_path / 'run'
-    assert interrupted(folder, '--robots', '20') < 20.0  # 3 on a machine that is not busy
+    assert interrupted(folder, '--robots', '20', after=3) < 20.0  # 3 if the machine is not busy
     figures = json.loads((folder / 'figures.json').read_text())
     assert len(figures['robots']) == 20
-    assert all(len(robot['weights'][1]) >= 18 for robot in figures['robots'].values())
-    assert figures['methods']['delama']['f1'][1] > 0.8
+    # Two cores may be too slow for all of them to meet every deadline, but not to meet at all.
+    for robot in figures['robots'].values():
+        assert len({peer for weights in robot['weights'] for peer in weights or {}}) >= 18
+    assert figures['methods']['fusion']['f1'][2] > 0.9
+
+
+def test_robots_that_start_anywhere_find_each_other(tmp_path: Path) -> None:
+    process = start(
+        *(tmp_path / 'run', '--starts', 'unknown', '--plan', 'generated:3', '--seed', '3'),
+        *('--robots', '3', '--steps', '6', '--json', str(tmp_path / 'result.json')),
+    )
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, out + err
+    result = json.loads((tmp_path / 'result.json').read_text())
+    assert result['joined'][0] == 1  # everybody begins in a frame of its own
+    assert result['joined'][-1] >= 2
+    assert "joined robot1's frame" in out
 
 
 def test_a_plan_that_is_not_there_is_a_users_mistake(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def make(tmp_path=None, *, seed=0, rate=0.1, patience=5, identity=None, scores=N
     return Loop(
         model, stages, seed=seed, identity=identity or {'rate': rate, 'seed': seed},
         state=tmp_path and tmp_path / 'run.state', log=tmp_path and tmp_path / 'log.jsonl',
-        coefficients=lambda: {'bias': model.bias.item()}, say=lambda text: None,
+        coefficients=lambda: {'bias': model.bias.item()}, report=lambda text: None,
     )
 
 
@@ -125,7 +125,7 @@ def test_rates_rise_and_weights_decay(warm_up, decay) -> None:
 
     stage = Stage('only', 20, [([model.weight], 0.1)], loss, lambda: Check(0.0, {}), every=20,
                   warm_up=warm_up, decay=decay)
-    Loop(model, [stage], seed=0, identity={}, say=lambda text: None).run()
+    Loop(model, [stage], seed=0, identity={}, report=lambda text: None).run()
     # Adam's step for a constant gradient is the rate itself.
     steps = -np.diff(seen)
     if decay:

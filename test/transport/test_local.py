@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 
-from delama_ros.core.agent import Agent
-from delama_ros.core.messages import Phase
+from delama_ros.core.agent.agent import Agent
+from delama_ros.core.agent.messages import Phase
 from delama_ros.core.settings import PAPER, Settings
 from delama_ros.transport.local import LocalTransport, in_range, partition
 from delama_ros.transport.port import Encoding
@@ -176,5 +176,5 @@ def test_bad_arguments_are_named():
         swarm_of(2, PAPER, loss=2)
     with pytest.raises(ValueError, match='delay is 5 and deadline 5'):
         swarm_of(2, PAPER, delay=5, deadline=5)
-    with pytest.raises(ValueError, match="'r0' is already there"):
+    with pytest.raises(ValueError, match="'r0' is already taking part"):
         swarm_of(2, PAPER).add(Agent('r0', PAPER))

@@ -1,4 +1,4 @@
-"""The game over HTTP: acts are requests, and a web socket tells each person what they may see."""
+"""The game over HTTP: actions are requests, and a web socket sends each player their view."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.websockets import WebSocketDisconnect
 
-from delama_ros.human.game import Game, RefusedError
-from delama_ros.human.host import Host
-from delama_ros.human.store import Person
+from delama_ros.experiments.human.game import Game, Reason, RefusedError
+from delama_ros.experiments.human.host import Host
+from delama_ros.experiments.human.store import Person
 from delama_ros.web.game.requests import Aggregate, Enter, Learn, Proceed
 from delama_ros.web.guard import Access, cookie, set_cookie
 from delama_ros.web.limits import RateLimit
@@ -27,11 +27,11 @@ from delama_ros.web.serving import add_pages, make_app
 
 COOKIE = 'delama_player'
 TICK = 0.25  # s
-SOCKETS = 4  # that one person may hold open; a new one closes the oldest
+SOCKETS = 4  # per player; a new one closes the oldest
 
 
 class _Live:
-    """Open web sockets: an event per socket, set when its person has something new to see."""
+    """Open web sockets: an event per socket, set when its player's view has changed."""
 
     def __init__(self) -> None:
         self._events: dict[int, list[asyncio.Event]] = defaultdict(list)
@@ -78,7 +78,7 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
             while True:
                 try:
                     host.tick()
-                except sqlite3.Error:  # such as a full disk: games wait until it works again
+                except sqlite3.Error:  # such as a full disk: games wait until it is resolved
                     logging.exception('time does not pass: cannot store games')
                 await asyncio.sleep(TICK)
 
@@ -93,7 +93,7 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
 
     def limit(rate: RateLimit, request: Request) -> None:
         if not rate.allows(request.client.host if request.client else ''):
-            raise RefusedError('slow')
+            raise RefusedError(Reason.SLOW)
 
     def who(connection: HTTPConnection) -> Person | None:
         return host.find(cookie(connection.headers, COOKIE))
@@ -101,9 +101,9 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
     def actor(request: Request) -> Person:
         person = who(request)
         if person is None:
-            raise RefusedError('unknown')
+            raise RefusedError(Reason.UNKNOWN)
         if not acts.allows(str(person.id)):
-            raise RefusedError('slow')
+            raise RefusedError(Reason.SLOW)
         return person
 
     def act(request: Request, do: Callable[[Game, int, float], None]) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
         host.come_back(person)
         async with live.open(person.id) as event:
             watcher = asyncio.create_task(_wait_for_end(socket, event))
-            with suppress(WebSocketDisconnect, RuntimeError):  # gone in the middle of sending
+            with suppress(WebSocketDisconnect, RuntimeError):  # disconnected while sending
                 while True:
                     await event.wait()
                     if live.is_closed(event) or watcher.done():
@@ -175,18 +175,18 @@ def game_app(host: Host, access: Access | None) -> FastAPI:
 
 
 async def _wait_for_end(socket: WebSocket, event: asyncio.Event) -> None:
-    """Wake the sender when the other side has gone. Pages say nothing here; who does is cut off."""
+    """Wake the sender when the browser disconnects; a browser that sends data is cut off."""
     await socket.receive()
     event.set()
 
 
 def _add_errors(app: FastAPI) -> None:
-    """Answer with one word that pages turn into a sentence; never with what was sent."""
-    status = {'slow': 429, 'unknown': 401}
+    """Answer with a keyword that pages turn into a sentence; never with the input itself."""
+    status = {Reason.SLOW: 429, Reason.UNKNOWN: 401}
 
     async def refused(request: Request, error: Exception) -> JSONResponse:
-        word = str(error)
-        return JSONResponse({'error': word}, status.get(word, 409))
+        assert isinstance(error, RefusedError)
+        return JSONResponse({'error': error.reason.value}, status.get(error.reason, 409))
 
     async def invalid(request: Request, error: Exception) -> JSONResponse:
         return JSONResponse({'error': 'invalid'}, 422)

@@ -1,4 +1,4 @@
-"""What pages may send: form and range of every value, checked before anything else happens."""
+"""Requests of the pages: type and range of every value, checked before anything else."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from delama_ros.human.game import MAX_OFFSET, MAX_RATING, MAX_SLOPE
-from delama_ros.human.task import ROUNDS, SEATS, Line
+from delama_ros.experiments.human.game import MAX_OFFSET, MAX_RATING, MAX_SLOPE
+from delama_ros.experiments.human.task import ROUNDS, SEATS, Line
 
 MAX_NAME = 24
 
 
 def _printable(text: str) -> str:
-    if not text.isprintable():  # also no marks that turn the direction of writing around
+    if not text.isprintable():  # excludes marks that reverse the writing direction, too
         raise ValueError('not printable')
     return text
 
@@ -34,7 +34,7 @@ class _Request(BaseModel):
 
 
 class Enter(_Request):
-    """A name, and the game somebody would like."""
+    """A name, and the game to join."""
 
     name: Name
     quality: Literal['low', 'medium', 'high']
@@ -42,13 +42,13 @@ class Enter(_Request):
 
 
 class Proceed(_Request):
-    """The result of a round was seen."""
+    """Confirms that the result of a round was seen."""
 
     round: Round
 
 
 class Learn(Proceed):
-    """A line for the own points."""
+    """A line through the player's own points."""
 
     slope: Slope
     offset: Offset

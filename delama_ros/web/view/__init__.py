@@ -1,1 +1,1 @@
-"""The swarm as it is seen in a browser: state over time from ROS topics or a bag, and the page."""
+"""The swarm in a browser: its state over time, from ROS topics or a bag, and the page."""

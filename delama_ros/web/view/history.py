@@ -1,4 +1,4 @@
-"""Values by time, kept so that any moment can be shown again in bounded memory."""
+"""Values over time in bounded memory, so that any time can be shown again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Value = TypeVar('Value')
 
 
 class Entry(NamedTuple, Generic[Value]):
-    """A value, since when it holds, and a number that no other value of its series has."""
+    """A value, the time from which it holds, and its unique number in the series."""
 
     number: int
     time: float
@@ -17,20 +17,20 @@ class Entry(NamedTuple, Generic[Value]):
 
 
 class Series(Generic[Value]):
-    """Something of which the newest value counts; when full, every second old value goes."""
+    """Values that replace each other; when full, every second old value is dropped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._times: list[float] = []
         self._entries: list[Entry[Value]] = []
         self._added = 0
-        self._gap = 0.0  # s between values that are kept
+        self._gap = 0.0  # s between values, minimum
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def add(self, time: float, value: Value) -> None:
-        """Let this value hold from `time` on; the order of calls is the order of time."""
+        """Add a value that holds from `time` on; calls are in order of time."""
         if self._times and time < self._times[-1]:
             time = self._times[-1]
         if len(self._times) > 1 and time - self._times[-2] < self._gap:
@@ -45,7 +45,7 @@ class Series(Generic[Value]):
             self._entries[:-1] = self._entries[:-1:2]
 
     def at(self, time: float) -> Entry[Value] | None:
-        """Return what held at a time; None before the first value."""
+        """Return the value at a time; None before the first."""
         count = bisect_right(self._times, time)
         return self._entries[count - 1] if count else None
 
@@ -57,16 +57,16 @@ class Series(Generic[Value]):
 
 
 class Chronicle(Generic[Value]):
-    """Something that grows: a way, a log; when full, the oldest quarter goes."""
+    """Values that accumulate, such as a log; when full, the oldest quarter is dropped."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._times: list[float] = []
         self._values: list[Value] = []
-        self.edition = 0  # grows whenever values that were there change place
+        self.edition = 0  # increases whenever existing values move
 
     def add(self, time: float, value: Value) -> None:
-        """Add a value; the order of calls is the order of time."""
+        """Add a value; calls are in order of time."""
         self._times.append(max(time, self._times[-1]) if self._times else time)
         self._values.append(value)
         if len(self._values) > self._limit:
@@ -74,15 +74,15 @@ class Chronicle(Generic[Value]):
             self.edition += 1
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Remove all values."""
         self._times.clear()
         self._values.clear()
         self.edition += 1
 
     def count(self, time: float) -> int:
-        """Return how many values there were at a time."""
+        """Return the number of values at a time."""
         return bisect_right(self._times, time)
 
     def part(self, first: int, end: int) -> list[Value]:
-        """Return some of the values."""
+        """Return a range of values."""
         return self._values[first:end]

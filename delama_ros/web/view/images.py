@@ -1,4 +1,4 @@
-"""Maps and scans as browsers take them: palette PNGs, and 16-bit points."""
+"""Maps and scans for browsers: palette PNGs and 16-bit points."""
 
 from __future__ import annotations
 
@@ -8,37 +8,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from delama_ros.swarm.record import shade
-from delama_sim.grid import Bools, Floats, OccupancyMap, Pose
-from delama_sim.truth import surface_truth
+from delama_ros.geometry.grid import Bools, Floats, OccupancyMap, Pose
+from delama_ros.geometry.picture import shade
+from delama_ros.geometry.truth import surface_truth
 
-TRUTH_COLOUR = (106, 61, 190, 150)  # violet, which no robot has
-BEAMS = 360  # points a scan is shown with at most
+TRUTH_COLOUR = (106, 61, 190, 150)  # violet, not used for robots
+BEAMS = 360  # points per scan, maximum
 CENTIMETRE = 0.01
 FARTHEST = 32767  # cm that fit into 16 bits
-# Unknown cells are not drawn at all: the page lies below.
+# Unknown cells are transparent.
 PALETTE = np.concatenate([shade(np.arange(101)), np.zeros((155, 3), np.uint8)])
-NOTHING = 255  # index of unknown cells
-OPACITY = bytes([255] * NOTHING + [0])
+UNKNOWN = 255  # palette index of unknown cells
+OPACITY = bytes([255] * UNKNOWN + [0])
 
 
 class Picture(NamedTuple):
-    """A map to draw: row 0 of the picture is the highest y of the map's own axes."""
+    """A map to draw: row 0 of the image has the highest y in the axes of the map."""
 
     png: bytes
-    place: dict[str, Any]  # width and height m, origin (x, y, yaw), box of what matters
+    place: dict[str, Any]  # width and height m, origin (x, y, yaw), box of the contents
 
 
 def map_picture(occupancy: OccupancyMap) -> Picture:
-    """Draw what is known of a map; the box is that of its walls."""
-    cells = np.where(occupancy.cells < 0, NOTHING, np.clip(occupancy.cells, 0, 100))
+    """Draw a map; its box is that of the walls."""
+    cells = np.where(occupancy.cells < 0, UNKNOWN, np.clip(occupancy.cells, 0, 100))
     image = Image.fromarray(cells[::-1].astype(np.uint8)).convert('P')
     image.putpalette(PALETTE.ravel().tolist())
     return Picture(_png(image, OPACITY), _place(occupancy, occupancy.solid))
 
 
 def truth_picture(truth: OccupancyMap) -> Picture:
-    """Draw the true surfaces, to lie over maps; the box is that of the building."""
+    """Draw the true surfaces as an overlay; the box is that of the building."""
     surfaces = surface_truth(truth, truth.resolution).occupied
     image = Image.fromarray(surfaces[::-1].astype(np.uint8)).convert('P')
     image.putpalette([0, 0, 0, *TRUTH_COLOUR[:3]])
@@ -46,9 +46,9 @@ def truth_picture(truth: OccupancyMap) -> Picture:
 
 
 def scan_points(scan: Any, *, hangs: bool = False) -> bytes:
-    """Where beams of a LaserScan end in the sensor's frame: x, y as little-endian int16, cm.
+    """Return the end points of a LaserScan in the sensor frame: x, y as little-endian int16, cm.
 
-    The beams of a laser that hangs upside down turn the other way.
+    A laser that is mounted upside down (hangs) scans in the opposite direction.
     """
     ranges = np.asarray(scan.ranges, np.float64)
     angles = scan.angle_min + scan.angle_increment * np.arange(ranges.size)
@@ -68,9 +68,9 @@ def _png(image: Image.Image, transparency: bytes) -> bytes:
     return out.getvalue()
 
 
-def _place(occupancy: OccupancyMap, matters: Bools) -> dict[str, Any]:
+def _place(occupancy: OccupancyMap, contents: Bools) -> dict[str, Any]:
     width, height = occupancy.size
-    rows, columns = np.nonzero(matters)
+    rows, columns = np.nonzero(contents)
     box = None
     if rows.size:
         corners = [
@@ -84,5 +84,5 @@ def _place(occupancy: OccupancyMap, matters: Bools) -> dict[str, Any]:
 
 
 def rounded(pose: Pose) -> list[float]:
-    """Return a pose in fewer characters: mm and mrad."""
+    """Return a pose rounded to mm and mrad."""
     return [round(float(v), 3) for v in pose]

@@ -1,4 +1,4 @@
-"""What one browser has been told, and what it must be told next: changes only, maps as images.
+"""Updates for one browser: only what has changed since the last one, maps as images.
 
 An update is one binary message: the length of a JSON text (4 bytes, little-endian), the text, and
 bytes that the text refers to as [offset, length].
@@ -24,20 +24,19 @@ class Mirror:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
-        self._told: dict[tuple[str, str], Any] = {}
+        self._sent: dict[tuple[str, str], Any] = {}
         self._bytes: list[bytes] = []
         self._size = 0
 
     def update(self, at: float | None) -> bytes:
-        """Tell what is new if the swarm is shown as it was at a time, or with None as it is."""
+        """Return what changes if the browser shows the swarm at a time, or with None as it is."""
         self._bytes, self._size = [], 0
         watch = self._watch
         with watch.lock:
             now = watch.now()
             shown = now if at is None else min(max(at, 0.0), now)
-            robots = sorted(
-                (r for r in watch.robots.values() if watch.heard(r, now) is not None), key=_natural
-            )
+            known = [r for r in watch.robots.values() if watch.received(r, now) is not None]
+            robots = sorted(known, key=_natural)
             text = {
                 'title': watch.title,
                 'live': watch.live,
@@ -49,10 +48,10 @@ class Mirror:
                 'truths': [
                     {'id': topic, **picture.place, 'png': self._attach(picture.png)}
                     for topic, picture in watch.truths.items()
-                    if self._is_news('truth', topic, hash(picture.png))
+                    if self._is_new('truth', topic, hash(picture.png))
                 ],
                 'log': self._growth('log', '', watch.log, shown),
-                # The whole curve is shown at any time, with a mark where one is.
+                # The whole curve is shown at any time, with a mark at the time shown.
                 'scores': self._growth('scores', '', watch.scores, math.inf),
             }
         head = json.dumps(text, separators=(',', ':')).encode()
@@ -61,26 +60,25 @@ class Mirror:
     def _changes(self, robot: Robot, at: float) -> dict[str, Any]:
         name = robot.namespace
         change: dict[str, Any] = {'id': name}
-        states = self._watch.states.get(robot.name)
-        state = states.at(at) if states else None
+        state = robot.states.at(at)
         row = robot.rows.at(at)
         facts = {
             'name': robot.name,
-            'heard': self._watch.heard(robot, at) is not None,
+            'received': self._watch.received(robot, at) is not None,
             'silent': round(self._watch.silence(robot, at)),
             'row': row.value if row else None,
             'state': state.value if state else None,
         }
-        if self._is_news('facts', name, json.dumps(facts)):
+        if self._is_new('facts', name, json.dumps(facts)):
             change['facts'] = facts
         picture = robot.maps.at(at)
-        if self._is_news('map', name, picture.number if picture else None):
+        if self._is_new('map', name, picture.number if picture else None):
             change['map'] = picture and {
                 **picture.value.place,
                 'png': self._attach(picture.value.png),
             }
         place = robot.places.at(at)
-        if self._is_news('place', name, place.number if place else None):
+        if self._is_new('place', name, place.number if place else None):
             change['place'] = place and {
                 'pose': rounded(place.value.pose),
                 'points': self._attach(place.value.points),
@@ -92,18 +90,18 @@ class Mirror:
         return change
 
     def _growth(self, kind: str, name: str, whole: Chronicle[Any], at: float) -> Any:
-        """Tell how many old values stay and which follow them; None if nothing has changed."""
-        edition, told = self._told.get((kind, name), (whole.edition, 0))
+        """Return how many old values stay and which follow; None if nothing has changed."""
+        edition, sent = self._sent.get((kind, name), (whole.edition, 0))
         count = whole.count(at)
-        if not self._is_news(kind, name, (whole.edition, count)):
+        if not self._is_new(kind, name, (whole.edition, count)):
             return None
-        first = min(told, count) if edition == whole.edition else 0
+        first = min(sent, count) if edition == whole.edition else 0
         return {'from': first, 'new': whole.part(first, count)}
 
-    def _is_news(self, kind: str, name: str, value: Any) -> bool:
-        if (kind, name) in self._told and self._told[kind, name] == value:
+    def _is_new(self, kind: str, name: str, value: Any) -> bool:
+        if (kind, name) in self._sent and self._sent[kind, name] == value:
             return False
-        self._told[kind, name] = value
+        self._sent[kind, name] = value
         return True
 
     def _attach(self, data: bytes) -> list[int]:

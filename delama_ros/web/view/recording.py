@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from delama_ros.logs.bag import opened
-from delama_ros.logs.log import LogError
+from delama_ros.data.bag import opened
+from delama_ros.data.log import LogError
 from delama_ros.web.view.topics import ROW, Source, sources
 from delama_ros.web.view.watch import WARN, Watch
 
@@ -13,27 +13,27 @@ NANO = 1e-9
 
 
 def find_bag(given: str | Path) -> Path:
-    """Return the bag of a run's folder, or the bag itself; LogError unless a swarm is in it."""
+    """Return the bag in the folder of a run, or the bag itself; LogError if it has no robots."""
     path = Path(given)
     if not path.exists():
         raise LogError(f'{path}: no such file or folder')
     if (path / 'swarm.yaml').exists():  # the folder of a run
         if not (path / 'bag').exists():
-            raise LogError(f'{path}: this run was not recorded: run it with `delama swarm --bag`')
+            raise LogError(f'{path}: this run has no bag: record one with `delama swarm --bag`')
         path = path / 'bag'
     with opened(path) as reader:
         if not any(c.msgtype == ROW and c.msgcount for c in reader.connections):
-            raise LogError(f'{path}: no robot in it: no messages of type {ROW}')
+            raise LogError(f'{path}: contains no robot: no messages of type {ROW}')
     return path
 
 
 def fill(watch: Watch, path: Path) -> None:
-    """Read all of a bag; what is broken in it is said in the log."""
+    """Read a whole bag; errors are added to the log."""
     watch.progress = 0.0
     try:
         _read(watch, path)
     except LogError as error:
-        watch.say(watch.now(), WARN, 'view', str(error))
+        watch.add_line(watch.now(), WARN, 'view', str(error))
     watch.progress = 1.0
     watch.version += 1
 
@@ -43,12 +43,12 @@ def _read(watch: Watch, path: Path) -> None:
         by_topic = {s.topic: s for s in sources({c.topic: c.msgtype for c in reader.connections})}
         chosen = [c for c in reader.connections if c.topic in by_topic]
         first, last = reader.start_time, reader.end_time
-        looked = 0.0
+        checked = 0.0
         for connection, stamp, data in reader.messages(connections=chosen):
             source: Source = by_topic[connection.topic]
             at = (stamp - first) * NANO
             watch.take(source, reader.deserialize(data, connection.msgtype), at)
             watch.progress = (stamp - first) / max(last - first, 1)
-            if at > looked + 1.0:
-                watch.look_around()
-                looked = at
+            if at > checked + 1.0:
+                watch.check_silence()
+                checked = at

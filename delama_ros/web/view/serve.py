@@ -1,4 +1,4 @@
-"""Serves the page and tells every browser what has changed, as often as it asks."""
+"""Serves the page and sends every browser what has changed, as often as it asks."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from delama_ros.web.view.mirror import Mirror
 from delama_ros.web.view.watch import Watch
 
 STATIC = Path(__file__).parent / 'static'
-PACE = 0.08  # s between updates at least
-HEARTBEAT = 1.0  # s between updates at most, so that silence means a lost connection
+PACE = 0.08  # s between updates, minimum
+HEARTBEAT = 1.0  # s between updates, maximum: longer silence means a lost connection
 
 
 class Server:
-    """The page of a swarm, served in a thread of its own until it is stopped."""
+    """Serves the page of a swarm in a thread of its own until it is stopped."""
 
     def __init__(self, watch: Watch, host: str, port: int | None) -> None:
-        """Start; ValueError if the address cannot be had."""
+        """Start; ValueError if the address is not available."""
         self._listener = listen(host, port)
         access = new_access(host)
         self.address = address(self._listener, access)
@@ -35,7 +35,7 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """End all connections and stop."""
+        """Close all connections and stop."""
         self._server.should_exit = True
         self._thread.join()
         self._listener.close()
@@ -58,17 +58,17 @@ def application(watch: Watch, access: Access | None) -> FastAPI:
 
 
 class _Conversation:
-    """One browser: it asks for a moment, is told what that changes, and asks again when drawn."""
+    """One browser: it requests a time, receives what that changes, and requests again."""
 
     def __init__(self, watch: Watch, socket: WebSocket) -> None:
         self._watch, self._socket = watch, socket
         self._mirror = Mirror(watch)
         self._at: float | None = None
-        self._asked = asyncio.Event()
-        self._elsewhere = True  # another moment than the last one is asked for
+        self._requested = asyncio.Event()
+        self._moved = True  # another time than the last one is requested
 
     async def run(self) -> None:
-        """Talk until the browser goes away."""
+        """Serve the browser until it disconnects."""
         answering = asyncio.create_task(self._answer())
         try:
             while True:
@@ -80,34 +80,34 @@ class _Conversation:
             answering.cancel()
 
     def _take(self, text: str) -> None:
-        """Take {"at": seconds, or null for the newest}; ValueError for anything else."""
+        """Read {"at": seconds, or null for the newest}; ValueError for anything else."""
         try:
             at = json.loads(text)['at']
             valid = at is None or (isinstance(at, int | float) and math.isfinite(at))
         except (ValueError, TypeError, KeyError):
             valid = False
         if not valid:
-            raise ValueError(f'asked for {text!r}')
-        self._elsewhere = self._elsewhere or at != self._at
+            raise ValueError(f'request {text!r}, expected {{"at": seconds or null}}')
+        self._moved = self._moved or at != self._at
         self._at = at
-        self._asked.set()
+        self._requested.set()
 
     async def _answer(self) -> None:
         loop = asyncio.get_running_loop()
         version = -1
         while True:
-            await self._asked.wait()
+            await self._requested.wait()
             late = loop.time() + HEARTBEAT
             while self._unchanged(version) and loop.time() < late:
                 await asyncio.sleep(PACE / 2)
-            self._asked.clear()
-            self._elsewhere = False
+            self._requested.clear()
+            self._moved = False
             version = self._watch.version
             try:
                 await self._socket.send_bytes(self._mirror.update(self._at))
-            except (WebSocketDisconnect, RuntimeError):  # gone, or being shown out
+            except (WebSocketDisconnect, RuntimeError):  # disconnected, or shutting down
                 return
             await asyncio.sleep(PACE)
 
     def _unchanged(self, version: int) -> bool:
-        return self._watch.version == version and not self._elsewhere
+        return self._watch.version == version and not self._moved

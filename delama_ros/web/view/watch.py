@@ -1,4 +1,4 @@
-"""A swarm as it is seen from outside: messages of its topics in, its state at any time out."""
+"""The state of a swarm at any time, from the messages of its topics."""
 
 from __future__ import annotations
 
@@ -10,63 +10,63 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from delama_ros.logs.tracks import yaw_of
-from delama_ros.mapping.score import score
-from delama_ros.nodes.frames import FrameError, Frames
+from delama_ros.geometry.frames import FrameError, Frames
+from delama_ros.geometry.grid import OccupancyMap, Pose
+from delama_ros.geometry.poses import yaw_of
+from delama_ros.geometry.rigid import Rigid, checked
+from delama_ros.geometry.score import score
+from delama_ros.geometry.truth import SurfaceTruth, surface_truth
 from delama_ros.web.view.history import Chronicle, Series
 from delama_ros.web.view.images import Picture, map_picture, scan_points, truth_picture
 from delama_ros.web.view.topics import Source
-from delama_sim.grid import OccupancyMap, Pose
-from delama_sim.truth import SurfaceTruth, surface_truth
 
-SILENT = 5.0  # s without a word after which a robot is taken to be gone
-STRIDE = 0.1  # m between points of a way
+SILENT = 5.0  # s without a message after which a robot counts as silent
+STRIDE = 0.1  # m between points of a trajectory
 INFO, WARN = 20, 30  # levels of rcl_interfaces/Log
-# Values of diagnostics that are shown; robots say much more, some of it for every peer.
+# Figures of a status that the page shows.
 SHOWN = (
-    *('neighbours', 'rounds complete', 'rounds incomplete', 'rounds incomplete total'),
-    *('bytes', 'bytes total', 'refused'),
+    'neighbours', 'rounds_complete', 'rounds_incomplete', 'rounds_incomplete_total', 'bytes_total',
 )
 
 
 class Place(NamedTuple):
-    """Where a robot's sensor is, and what it sees there."""
+    """Pose of a robot's sensor, and the scan taken there."""
 
     pose: Pose
     points: bytes  # see scan_points
 
 
 class Robot:
-    """What is known of one robot, by time."""
+    """Everything known of one robot, by time."""
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
         self.name = namespace.rpartition('/')[2] or namespace
         self.maps: Series[Picture] = Series(300)
         self.rows: Series[dict[str, Any]] = Series(1000)
+        self.states: Series[dict[str, Any]] = Series(600)  # status
         self.places: Series[Place] = Series(600)
         self.trail: Chronicle[tuple[float, float]] = Chronicle(4000)
         self.silent = False
-        self.frame = ''  # that its map is in
-        self.waiting: Any = None  # a scan whose transform is not there yet
-        # Map and row of a step carry the same stamp; either may come first.
+        self.frame = ''  # of its map
+        self.waiting: Any = None  # a scan without a transform
+        # Map and row of a step carry the same stamp; either may arrive first.
         self.stamped_map: tuple[Any, OccupancyMap] | None = None
         self.stamped_step: tuple[Any, int] | None = None
         self.scored: Any = None  # stamp of the map that was scored last
 
 
 class Watch:
-    """Takes messages in the order of time; may be filled and read by different threads."""
+    """Collects messages in order of time; may be filled and read by different threads."""
 
     def __init__(self, title: str, *, live: bool) -> None:
-        """Create; live: time goes on by itself, otherwise as far as the messages."""
+        """Create; live: time follows the clock, otherwise the messages."""
         self.title = title
         self.live = live
         self.lock = threading.RLock()
         self.version = 0  # grows with every change
-        self.progress = 1.0  # share of a recording that was read
+        self.progress = 1.0  # share of a recording read so far
         self.robots: dict[str, Robot] = {}  # by namespace
-        self.states: dict[str, Series[dict[str, Any]]] = {}  # diagnostics, by name
         self.log: Chronicle[dict[str, Any]] = Chronicle(1000)
         self.scores: Chronicle[list[Any]] = Chronicle(20_000)  # see _score
         self.truths: dict[str, Picture] = {}  # by topic
@@ -82,54 +82,52 @@ class Watch:
             'path': self._on_path,
             'tf': self._on_tf,
             'fixed': self._on_fixed,
-            'diagnostics': self._on_diagnostics,
+            'status': self._on_status,
             'log': self._on_log,
             'truth': self._on_truth,
         }
 
     def now(self) -> float:
-        """Return s since the beginning."""
+        """Return s since the start."""
         return time.monotonic() - self._began if self.live else self._last
 
     def take(self, source: Source, message: Any, at: float | None = None) -> None:
-        """Take a message of ROS or of a bag, at a time or now."""
+        """Add a message of ROS or of a bag, at a time or now."""
         with self.lock:
             self._last = max(self._last, self.now() if at is None else at)
             try:
                 self._handlers[source.kind](source, message, self._last)
-            except Exception as error:  # whatever others may publish: say so and go on
-                self.say(self._last, WARN, 'view', f'{source.topic}: {error}')
+            except Exception as error:  # anything may be published: log it and continue
+                self.add_line(self._last, WARN, 'view', f'{source.topic}: {error}')
             if source.kind not in ('tf', 'fixed'):
                 self.version += 1
 
-    def say(self, now: float, level: int, name: str, text: str) -> None:
+    def add_line(self, now: float, level: int, name: str, text: str) -> None:
         """Add a line to the log."""
         self.log.add(now, {'time': round(now, 1), 'level': level, 'name': name, 'text': text})
         self.version += 1
 
-    def heard(self, robot: Robot, at: float) -> float | None:
-        """Return when a robot was last heard before a time; None if never."""
-        states = self.states.get(robot.name)
-        series: list[Series[Any]] = [robot.rows, robot.maps, *([states] if states else [])]
+    def received(self, robot: Robot, at: float) -> float | None:
+        """Return when a robot was last received before a time; None if never."""
+        series: list[Series[Any]] = [robot.rows, robot.maps, robot.states]
         return max((entry.time for s in series if (entry := s.at(at))), default=None)
 
     def silence(self, robot: Robot, at: float) -> float:
-        """Return for how many s a robot has been silent; 0 if that is nothing unusual."""
-        last = self.heard(robot, at)
-        states = self.states.get(robot.name)
-        limit = max(SILENT, 3 * (states.pace if states else 0.0))
+        """Return for how many s a robot has been silent; 0 if that is usual for it."""
+        last = self.received(robot, at)
+        limit = max(SILENT, 3 * robot.states.pace)
         return at - last if last is not None and at - last > limit else 0.0
 
-    def look_around(self) -> None:
-        """Note who has fallen silent or is back; to be called about once a second."""
+    def check_silence(self) -> None:
+        """Log robots that fell silent or are back; to be called about once a second."""
         with self.lock:
             now = self.now()
             for robot in self.robots.values():
                 silent = self.silence(robot, now) > 0
                 if silent != robot.silent:
                     robot.silent = silent
-                    text = 'is not heard any more' if silent else 'is heard again'
-                    self.say(now, WARN if silent else INFO, robot.name, text)
+                    text = 'is no longer received' if silent else 'is received again'
+                    self.add_line(now, WARN if silent else INFO, robot.name, text)
 
     def _robot(self, source: Source) -> Robot:
         return self.robots.setdefault(source.robot, Robot(source.robot))
@@ -177,28 +175,27 @@ class Watch:
         self._locate(robot, now)
 
     def _locate(self, robot: Robot, now: float) -> None:
-        """Show a scan as soon as it is known where it was taken."""
+        """Show a scan as soon as the pose of its sensor is known."""
         scan = robot.waiting
         if scan is None or not robot.frame:
             return
         frames = self._frames.get(robot.namespace) or self._frames['']
         try:
-            pose = frames.lookup(robot.frame, scan.header.frame_id, _seconds(scan))
+            laser = frames.lookup_in_space(robot.frame, scan.header.frame_id, _seconds(scan))
         except FrameError:
             return
         robot.waiting = None
-        hangs = frames.hangs(robot.frame, scan.header.frame_id)
-        self._move(robot, Place(pose, scan_points(scan, hangs=hangs)), now)
+        self._move(robot, Place(laser.plane, scan_points(scan, hangs=laser.up < 0)), now)
         self.version += 1
 
     def _on_pose(self, source: Source, message: Any, now: float) -> None:
         robot = self._robot(source)
         place = robot.places.at(now)
-        if place is None or not place.value.points:  # scans bring poses more often
+        if place is None or not place.value.points:  # scans provide poses more often
             self._move(robot, Place(_pose(message.pose), b''), now)
 
     def _on_path(self, source: Source, message: Any, now: float) -> None:
-        """Take the way a robot went before it was watched."""
+        """Add the trajectory of a robot from before it was received."""
         robot = self._robot(source)
         if not robot.trail.count(math.inf):
             for stamped in message.poses:
@@ -217,37 +214,37 @@ class Watch:
     def _on_tf(self, source: Source, message: Any, now: float) -> None:
         frames = self._frames.setdefault(source.robot, Frames())
         for link in message.transforms:
-            pose, hangs = _link(link)
-            frame, child = link.header.frame_id, link.child_frame_id
-            frames.add(frame, child, _seconds(link), pose, hangs=hangs)
+            frames.add(link.header.frame_id, link.child_frame_id, _seconds(link), _link(link))
         for robot in self.robots.values():
             self._locate(robot, now)
 
     def _on_fixed(self, source: Source, message: Any, now: float) -> None:
         frames = self._frames.setdefault(source.robot, Frames())
         for link in message.transforms:
-            pose, hangs = _link(link)
-            frames.set_fixed(link.header.frame_id, link.child_frame_id, pose, hangs=hangs)
+            frames.set_fixed(link.header.frame_id, link.child_frame_id, _link(link))
 
-    def _on_diagnostics(self, source: Source, message: Any, now: float) -> None:
-        for status in message.status:
-            if 'DeLAMA' not in status.name:
-                continue
-            level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-            values = {
-                v.key: v.value
-                for v in status.values
-                if v.key in SHOWN or v.key.startswith('refused, ')
-            }
-            series = self.states.setdefault(status.hardware_id, Series(600))
-            before = series.at(now)
-            if level and (before is None or before.value['message'] != status.message):
-                self.say(now, WARN, status.hardware_id, status.message)
-            series.add(now, {'level': level, 'message': status.message, 'values': values})
+    def _on_status(self, source: Source, message: Any, now: float) -> None:
+        robot = self._robot(source)
+        robot.name = message.robot
+        problems = list(message.problems)
+        before = robot.states.at(now)
+        if problems and (before is None or before.value['problems'] != problems):
+            self.add_line(now, WARN, robot.name, '; '.join(problems))
+        refused = dict(zip(message.refusals, map(int, message.refused), strict=True))
+        robot.states.add(
+            now,
+            {
+                'problems': problems,
+                'bytes': int(message.bytes_local + message.bytes_relation + message.bytes_update),
+                'refused': sum(refused.values()),
+                'refusals': refused,
+                **{name: int(getattr(message, name)) for name in SHOWN},
+            },
+        )
 
     def _on_log(self, source: Source, message: Any, now: float) -> None:
         if message.level >= INFO:
-            self.say(now, int(message.level), message.name, message.msg)
+            self.add_line(now, int(message.level), message.name, message.msg)
 
 
 def _occupancy(grid: Any) -> OccupancyMap:
@@ -256,18 +253,20 @@ def _occupancy(grid: Any) -> OccupancyMap:
 
 
 def _pose(pose: Any) -> Pose:
-    return _planar(pose.position, pose.orientation)
+    turn = pose.orientation
+    yaw = yaw_of(turn.x, turn.y, turn.z, turn.w)
+    return float(pose.position.x), float(pose.position.y), yaw
 
 
-def _planar(position: Any, rotation: Any) -> Pose:
-    yaw = yaw_of(rotation.x, rotation.y, rotation.z, rotation.w)
-    return float(position.x), float(position.y), yaw
-
-
-def _link(link: Any) -> tuple[Pose, bool]:
-    """Return where a frame is in its parent, and whether it is upside down there."""
-    turn = link.transform.rotation
-    return _planar(link.transform.translation, turn), bool(turn.x**2 + turn.y**2 > 0.5)
+def _link(link: Any) -> Rigid:
+    """Return the pose of a frame in its parent; ValueError if it is none."""
+    shift, turn = link.transform.translation, link.transform.rotation
+    pose = checked((shift.x, shift.y, shift.z), (turn.x, turn.y, turn.z, turn.w))
+    if pose is None:
+        raise ValueError(
+            f'{link.child_frame_id}: expected finite numbers and a quaternion of length 1'
+        )
+    return pose
 
 
 def _stamp(message: Any) -> tuple[int, int]:

@@ -5,23 +5,35 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from delama_sim.errors import PlanError
+from delama_ros.geometry.errors import PlanError
 from delama_sim.plans.plan import Plan
 
 RESOLUTION = 0.05  # m
-EXPECTED = 'generated:SEED, a model.svg, a map.yaml, a class mask .png or a folder'
+EXPECTED = 'generated:SEED, rooms:N, a model.svg, a map.yaml, a class mask .png or a folder'
 
 
 def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
-    """Load the plan a text names.
+    """Load the plan that a text names.
 
-    generated:SEED, generated:flat:SEED, generated:office:SEED, FILE.svg (all floors),
-    FILE.svg#FLOOR, MAP.yaml, MASK.png, or a folder with exactly one plan in it. Drawings are
-    drawn at `resolution` metres; pictures finer than that are reduced to it.
+    Args:
+        spec: generated:SEED, generated:flat:SEED, generated:office:SEED, rooms:N (and options,
+            see `rooms.py`), FILE.svg (all floors), FILE.svg#FLOOR, MAP.yaml, MASK.png,
+            or a folder with exactly one plan in it.
+        resolution: m per cell at which drawings are drawn; finer pictures are reduced to it.
+
+    Returns:
+        The plan, with its doors where the source tells them.
+
+    Raises:
+        PlanError: if there is no such plan, or the file cannot be read as one.
     """
     text = str(spec)
     if text.startswith('generated:'):
         return _generated(text, resolution)
+    if text.startswith('rooms:'):
+        from delama_sim.plans.rooms import load_rooms
+
+        return load_rooms(text, resolution)
     name, _, floor = text.partition('#')
     path = Path(name)
     if path.is_dir():
@@ -38,7 +50,7 @@ def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
 
         return load_svg(path, resolution, floor or None)
     if path.suffix in ('.yaml', '.yml'):
-        from delama_sim.map_file import read_map
+        from delama_ros.geometry.map_file import read_map
 
         return Plan(path.stem, read_map(path).reduced_to(resolution))
     if path.suffix == '.png':
@@ -49,7 +61,13 @@ def load(spec: str | Path, resolution: float = RESOLUTION) -> Plan:
 
 
 def find(folder: str | Path) -> list[Path]:
-    """Plans in a folder and below: drawings, maps and class masks, but no other pictures."""
+    """Return the plans in a folder and below: drawings, maps and class masks, sorted.
+
+    Other pictures do not count.
+
+    Raises:
+        PlanError: if there is none.
+    """
     root = Path(folder)
     maps = [f for f in root.rglob('*.yaml') if 'image:' in f.read_text(errors='replace')]
     masks = [f for f in root.rglob('*.png') if _is_mask(f)]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy import ndimage
 
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, Bools, OccupancyMap
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, Bools, OccupancyMap
 
 
 def thicken_walls(plan: OccupancyMap, metres: float) -> OccupancyMap:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import ndimage
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, Cells, OccupancyMap
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, Cells, OccupancyMap
 from delama_sim.plans.furniture import furnish
 from delama_sim.plans.layout import Layout, Rect, Rng, Walls, connect, cut, subdivide
 from delama_sim.plans.plan import Plan
@@ -33,7 +33,18 @@ def generate(
 ) -> Plan:
     """Draw one plan; the same arguments always give the same plan.
 
-    frame: side in metres of the square map the building is placed in at random.
+    Args:
+        seed: 0 or more.
+        kind: 'flat' or 'office'; by default the seed decides.
+        frame: m, side of the square map that the building is placed in at random; at least 8.
+        resolution: m per cell.
+        furniture: whether the rooms are furnished.
+
+    Returns:
+        The plan, with its doors and the number of its rooms.
+
+    Raises:
+        PlanError: if seed, kind or frame is not one of these.
     """
     if seed < 0:
         raise PlanError(f'generated plan has seed {seed}, expected 0 or more')

@@ -69,7 +69,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Walls:
-    """Thickness range of inner walls in metres, drawn anew for each wall."""
+    """Thickness range of inner walls in metres, drawn separately for each wall."""
 
     thinnest: float
     thickest: float

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, Floats, OccupancyMap
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, Floats, OccupancyMap
 from delama_sim.plans.plan import Plan
 
 PIXEL = 0.01  # m

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from delama_sim.grid import Floats, OccupancyMap
+from delama_ros.geometry.grid import Floats, OccupancyMap
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +15,8 @@ class Plan:
     map: OccupancyMap
     doors: tuple[Floats, ...] | None = None  # each (4, 2), world metres
     rooms: int | None = None
+    ready: bool = False  # made for a purpose: the mapping protocol adds nothing to it
 
     def with_map(self, occupancy: OccupancyMap) -> Plan:
-        """Return the same plan on an edited map."""
+        """Return the same plan on an edited occupancy map."""
         return replace(self, map=occupancy)

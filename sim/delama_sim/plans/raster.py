@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from delama_sim.grid import Bools, Floats
+from delama_ros.geometry.grid import Bools, Floats
 
 
 def fill_polygon(mask: Bools, corners: Floats) -> None:

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from delama_sim.errors import PlanError
-from delama_sim.grid import FREE, OCCUPIED, UNKNOWN, Floats, OccupancyMap
+from delama_ros.geometry.errors import PlanError
+from delama_ros.geometry.grid import FREE, OCCUPIED, UNKNOWN, Floats, OccupancyMap
 from delama_sim.plans.plan import Plan
 from delama_sim.plans.raster import fill_polygon
 

@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from delama_ros.human.game import Limits
-from delama_ros.human.host import Host
-from delama_ros.human.store import Store
+from delama_ros.experiments.human.game import Limits
+from delama_ros.experiments.human.host import Host
+from delama_ros.experiments.human.store import Store
 from delama_ros.web.game.app import COOKIE, SOCKETS, game_app
 
 Serve = Callable[[FastAPI], str]

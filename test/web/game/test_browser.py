@@ -16,9 +16,9 @@ from selenium.webdriver.remote.webdriver import WebDriver
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import Select
 
-from delama_ros.human.game import Limits
-from delama_ros.human.host import Host
-from delama_ros.human.store import Store
+from delama_ros.experiments.human.game import Limits
+from delama_ros.experiments.human.host import Host
+from delama_ros.experiments.human.store import Store
 from delama_ros.web.game.app import game_app
 
 Wait = Callable[[Callable[[], Any]], Any]

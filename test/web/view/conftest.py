@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import TransformStamped
 from nav_msgs.msg import OccupancyGrid
 from sensor_msgs.msg import LaserScan
 from std_msgs.msg import Header
 from tf2_msgs.msg import TFMessage
 
-from delama_ros.msg import Collaboration
-from delama_ros.nodes.maps import occupancy_to_ros
-from delama_ros.web.view.topics import GRID, ROW, SCAN, SHARED
+from delama_ros.geometry.grid import Pose
+from delama_ros.msg import Collaboration, RobotStatus
+from delama_ros.ros.conversions import occupancy_to_ros
+from delama_ros.web.view.topics import GRID, OF_ROBOT, ROW, SCAN, SHARED
 from delama_ros.web.view.topics import sources as sources_of
 from delama_ros.web.view.watch import Watch
-from delama_sim.grid import Pose
 from delama_sim.plans import load
 
 PERIOD = 2.0  # s between steps
@@ -38,7 +37,7 @@ class Fleet:
         self.topics = {topic: kind for topic, (_, kind) in SHARED.items()} | {'/sim/truth': GRID}
         for robot in robots:
             self.topics |= {f'{robot}/collaboration': ROW, f'{robot}/map': GRID}
-            self.topics |= {f'{robot}/scan': SCAN}
+            self.topics |= {f'{robot}/scan': SCAN, f'{robot}/status': OF_ROBOT['status'][1]}
 
     @staticmethod
     def name(robot: str) -> str:
@@ -91,20 +90,21 @@ class Fleet:
             ranges=np.full(360, 1.5, np.float32).tolist(),
         )
 
-    def diagnostics(self, robot: str, step: int, warning: str = '') -> DiagnosticArray:
-        values = {
-            'step': step, 'neighbours': len(self.robots) - 1, 'rounds complete': 5,
-            'rounds incomplete': 1, 'bytes': 1234, 'bytes total': 1234 * step, 'refused': 2,
-            'heard someone': 7,
-        }
-        status = DiagnosticStatus(
-            level=DiagnosticStatus.WARN if warning else DiagnosticStatus.OK,
-            name=f'{self.name(robot)}: DeLAMA',
-            hardware_id=self.name(robot),
-            message=warning or f'step {step}',
-            values=[KeyValue(key=k, value=str(v)) for k, v in values.items()],
+    def status(self, robot: str, step: int, *problems: str) -> RobotStatus:
+        return RobotStatus(
+            header=self.header(step * PERIOD),
+            robot=self.name(robot),
+            problems=problems,
+            step=step,
+            neighbours=len(self.robots) - 1,
+            rounds_complete=5,
+            rounds_incomplete=1,
+            bytes_local=1000,
+            bytes_update=234,
+            bytes_total=1234 * step,
+            refusals=['past step'],
+            refused=[2],
         )
-        return DiagnosticArray(header=self.header(step * PERIOD), status=[status])
 
     def step(self, robot: str, step: int) -> Iterator[tuple[str, Any]]:
         """Yield what a robot publishes at the end of a step, by topic."""
@@ -113,7 +113,7 @@ class Fleet:
         yield f'{robot}/collaboration', self.row(robot, step)
         yield '/tf', self.tf(robot, time)
         yield f'{robot}/scan', self.scan(robot, time)
-        yield '/diagnostics', self.diagnostics(robot, step)
+        yield f'{robot}/status', self.status(robot, step)
 
     def feed(self, watch: Watch, topic: str, message: Any, at: float) -> None:
         """Let a watch hear a message."""

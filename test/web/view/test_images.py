@@ -6,9 +6,9 @@ import numpy as np
 from PIL import Image
 from sensor_msgs.msg import LaserScan
 
-from delama_ros.swarm.record import shade
+from delama_ros.geometry.grid import OccupancyMap
+from delama_ros.geometry.picture import shade
 from delama_ros.web.view.images import map_picture, scan_points, truth_picture
-from delama_sim.grid import OccupancyMap
 from delama_sim.plans import load
 
 

@@ -65,16 +65,17 @@ def test_a_real_run_from_start_to_end_and_its_recording(
     serve: Callable[..., str],
     wait: Any,
 ) -> None:
-    swarm = from_mapping({'robots': list(ROBOTS), 'steps': 1000, 'period': 2.0, 'deadline': 0.5})
+    description = {'robots': list(ROBOTS), 'steps': 1000, 'period': 2.0, 'deadline': 0.5}
+    swarm = from_mapping({**description, 'localization': 'tf'})
     with listen(port=0) as free:
         port = free.getsockname()[1]
     with (
         Processes(tmp_path, ros_environment) as beside,
         live.LiveSwarm(swarm, tmp_path, ros_environment) as run,
     ):
-        beside.start('viewer', 'delama_ros.nodes.viewer', '/', {'host': '127.0.0.1', 'port': port})
+        beside.start('viewer', 'delama_ros.ros.viewer', '/', {'host': '127.0.0.1', 'port': port})
         bag = {'use_sim_time': True, 'path': str(tmp_path / 'bag'), 'robots': list(ROBOTS)}
-        run.processes.start('recorder', 'delama_ros.nodes.recorder', '/', bag)
+        run.processes.start('recorder', 'delama_ros.ros.recorder', '/', bag)
         for name in ROBOTS:
             run.start_robot(name)
         run.start_simulator()
@@ -100,7 +101,7 @@ def test_a_real_run_from_start_to_end_and_its_recording(
         # a robot dies
         run.processes.kill('cid')
         wait(lambda: 'silent' in page.text('[data-robot="/cid"] .state'))
-        wait(lambda: any('cid is not heard any more' in line for line in page.texts('#log li')))
+        wait(lambda: any('cid is no longer received' in line for line in page.texts('#log li')))
         then = page.step('ada')
         wait(lambda: page.step('ada') > then)
         assert page.texts('.panel b') == list(ROBOTS)

@@ -10,15 +10,14 @@ from typing import Any
 
 import numpy as np
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
 from nav_msgs.msg import OccupancyGrid
 from rclpy.qos import qos_profile_sensor_data
 from selenium.webdriver.remote.webdriver import WebDriver
 from sensor_msgs.msg import LaserScan
 from tf2_msgs.msg import TFMessage
 
-from delama_ros.msg import Collaboration
-from delama_ros.nodes.maps import LATCHED
+from delama_ros.msg import Collaboration, RobotStatus
+from delama_ros.ros.conversions import LATCHED
 from delama_ros.swarm.processes import Processes
 from delama_ros.web.serving import listen
 
@@ -45,14 +44,13 @@ def published(fleet: Any) -> Iterator[None]:
     context = rclpy.Context()
     rclpy.init(context=context)
     node = rclpy.create_node('many', context=context)
-    kinds = {'map': OccupancyGrid, 'collaboration': Collaboration}
+    kinds = {'map': OccupancyGrid, 'collaboration': Collaboration, 'status': RobotStatus}
     out = {f'{r}/{n}': node.create_publisher(k, f'{r}/{n}', LATCHED)
            for r in fleet.robots for n, k in kinds.items()}
     for robot in fleet.robots:
         topic = f'{robot}/scan'
         out[topic] = node.create_publisher(LaserScan, topic, qos_profile_sensor_data)
     out['/tf'] = node.create_publisher(TFMessage, '/tf', 100)
-    out['/diagnostics'] = node.create_publisher(DiagnosticArray, '/diagnostics', 100)
     out['/sim/truth'] = node.create_publisher(OccupancyGrid, '/sim/truth', LATCHED)
     out['/sim/truth'].publish(fleet.truth())
     over = threading.Event()
@@ -69,7 +67,7 @@ def published(fleet: Any) -> Iterator[None]:
             if tick % 2 == 0:  # one robot after another ends its step
                 robot, step = fleet.robots[tick // 2 % NUMBER], 1 + tick // (2 * NUMBER)
                 for topic, message in fleet.step(robot, min(step, fleet.steps)):
-                    if topic.endswith(('/map', '/collaboration', '/diagnostics')):
+                    if topic.endswith(('/map', '/collaboration', '/status')):
                         out[topic].publish(message)
             tick += 1
 
@@ -95,7 +93,7 @@ def test_twenty_robots_stay_responsive(
     with listen(port=0) as free:
         port = free.getsockname()[1]
     with published(fleet), Processes(tmp_path, ros_environment) as processes:
-        processes.start('viewer', 'delama_ros.nodes.viewer', '/', {'port': port})
+        processes.start('viewer', 'delama_ros.ros.viewer', '/', {'port': port})
         driver = open_browser()
 
         def opened() -> bool:

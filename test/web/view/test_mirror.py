@@ -79,7 +79,7 @@ def test_any_moment_can_be_asked_for(make_fleet: Any) -> None:
     watch = Watch('a run', live=False)
     fleet = make_fleet('/ada', '/bob', steps=8)
     fleet.run(watch)
-    watch.say(16.0, 20, 'ada', 'the end')
+    watch.add_line(16.0, 20, 'ada', 'the end')
     page = Page(watch)
     page.ask()
     assert len(page.trails['/ada']) == 8
@@ -92,7 +92,7 @@ def test_any_moment_can_be_asked_for(make_fleet: Any) -> None:
     assert page.log == []
     assert back['scores'] is None  # the curve stays whole
     before = page.ask(0.5)
-    assert [c['facts']['heard'] for c in before['changes']] == [False, False]
+    assert [c['facts']['received'] for c in before['changes']] == [False, False]
     end = page.ask(None)
     assert end['at'] == end['now'] == 16.0
     assert len(page.trails['/ada']) == 8

@@ -95,7 +95,7 @@ def test_time_can_be_scrubbed_and_played(seen: Seen, wait: Any) -> None:
     assert seen.text('[data-robot="/robot3"] [data-fact=step]') == '2'
     assert (seen.pixels(ROBOTS[0]) != late).any()
     seen.slide_to(0.1)
-    wait(lambda: seen.texts('.robot .state') == ['not heard yet'] * 3)
+    wait(lambda: seen.texts('.robot .state') == ['not received yet'] * 3)
     wait(lambda: seen.walls(ROBOTS[0]) < 0.005)
     seen.driver.find_element(By.CSS_SELECTOR, '#speed').send_keys('30')
     seen.click('#play')

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from delama_ros.logs.log import Log, LogError, Reading
-from delama_ros.logs.write import write_bag
-from delama_ros.mapping.evidence import Scan
+from delama_ros.data.log import Log, LogError, Reading
+from delama_ros.data.write import write_bag
+from delama_ros.mapping.scan import Scan
 from delama_ros.web.view.recording import find_bag
 
 
@@ -22,7 +22,7 @@ def test_what_is_not_a_recorded_swarm_is_named(tmp_path: Path) -> None:
     scan = Scan(np.ones(4), 0.0, 1.0, 0.1, 5.0)
     readings = tuple(Reading(float(t), scan, (0.0, 0.0, 0.0)) for t in range(3))
     write_bag(Log('laser', readings), tmp_path / 'laser')
-    with pytest.raises(LogError, match='no robot in it'):
+    with pytest.raises(LogError, match='contains no robot'):
         find_bag(tmp_path / 'laser')
 
 

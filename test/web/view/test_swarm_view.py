@@ -20,7 +20,7 @@ def test_the_page_outlives_the_run(tmp_path: Path, wait: Any) -> None:
     lines = []
     for line in process.stdout:  # until the run is over
         lines.append(line)
-        if 'until Ctrl-C' in line:
+        if 'Ctrl-C to stop' in line:
             break
     address = re.search(r'watch it at (http://127\.0\.0\.1:\d+/)', ''.join(lines))
     assert address is not None, lines
@@ -40,5 +40,5 @@ def test_without_ros_there_is_nothing_to_show(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        'delama: error: --view shows ROS topics, which --transport local has not'
+        'delama: error: --view shows ROS topics; --transport local has none'
     ]

@@ -3,7 +3,7 @@
 from delama_ros.web.view.topics import GRID, ROW, SCAN, TF, Source, sources
 
 PATH, POSE = 'nav_msgs/msg/Path', 'geometry_msgs/msg/PoseStamped'
-STATUS = 'diagnostic_msgs/msg/DiagnosticArray'
+STATUS = 'delama_ros/msg/RobotStatus'
 
 
 def kinds(topics: dict[str, str]) -> dict[str, tuple[str, str]]:
@@ -19,7 +19,7 @@ def test_robots_in_any_namespace_are_found_with_their_topics() -> None:
         '/fleet/ada/pose': POSE,
         '/b2/graph_row': ROW,  # remapped
         '/b2/map': GRID,
-        '/diagnostics': STATUS,
+        '/b2/status': STATUS,
         '/tf': TF,
     }
     assert kinds(topics) == {
@@ -30,7 +30,7 @@ def test_robots_in_any_namespace_are_found_with_their_topics() -> None:
         '/fleet/ada/pose': ('pose', '/fleet/ada'),
         '/b2/graph_row': ('row', '/b2'),
         '/b2/map': ('map', '/b2'),
-        '/diagnostics': ('diagnostics', ''),
+        '/b2/status': ('status', '/b2'),
         '/tf': ('tf', ''),
     }
 
@@ -65,6 +65,13 @@ def test_a_robot_without_a_namespace_and_namespaced_transforms() -> None:
     own = kinds({'/ada/collaboration': ROW, '/ada/tf': TF, '/ada/tf_static': TF})
     assert own['/ada/tf'] == ('tf', '/ada')
     assert own['/ada/tf_static'] == ('fixed', '/ada')
+
+
+def test_probabilities_are_shown_where_there_are_some() -> None:
+    row = {'/ada/collaboration': ROW, '/ada/map': GRID}
+    shown = kinds({**row, '/ada/map_probability': GRID})
+    assert shown['/ada/map_probability'] == ('map', '/ada')
+    assert '/ada/map' not in shown
 
 
 def test_true_maps_of_all_buildings() -> None:

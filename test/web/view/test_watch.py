@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from rcl_interfaces.msg import Log
 
-from delama_ros.mapping.score import score
-from delama_ros.nodes.maps import occupancy_from_ros
+from delama_ros.geometry.score import score
+from delama_ros.geometry.truth import surface_truth
+from delama_ros.ros.conversions import occupancy_from_ros
 from delama_ros.web.view.watch import SILENT, Watch
-from delama_sim.truth import surface_truth
 
 
 @pytest.fixture
@@ -39,10 +39,10 @@ def test_all_of_a_robot_is_known_after_a_step(watch: Watch, make_fleet: Any) -> 
     assert place.value.pose == pytest.approx(fleet.pose('/x/ada', 4.0))
     assert len(place.value.points) == 360 * 4
     assert ada.trail.count(math.inf) == 2
-    state = watch.states['ada'].at(math.inf)
+    state = ada.states.at(math.inf)
     assert state is not None
-    assert state.value['values']['bytes'] == '1234'
-    assert 'heard someone' not in state.value['values']
+    assert state.value['bytes'] == 1234
+    assert state.value['refusals'] == {'past step': 2}
 
 
 def test_f1_is_the_score_of_the_map(watch: Watch, make_fleet: Any) -> None:
@@ -114,18 +114,18 @@ def test_a_laser_may_hang_upside_down(watch: Watch, make_fleet: Any) -> None:
 def test_who_falls_silent_is_noted_and_who_comes_back(watch: Watch, make_fleet: Any) -> None:
     fleet = make_fleet('/ada', '/bob')
     fleet.run(watch, 2)
-    watch.look_around()
+    watch.check_silence()
     assert lines(watch) == []
     late = 4.0 + SILENT + 1.1
     fleet.feed(watch, '/bob/collaboration', fleet.row('/bob', 3), late)
-    watch.look_around()
-    assert lines(watch) == ['ada is not heard any more']
+    watch.check_silence()
+    assert lines(watch) == ['ada is no longer received']
     assert watch.silence(watch.robots['/ada'], late) == pytest.approx(SILENT + 1.1)
     assert watch.silence(watch.robots['/bob'], late) == 0.0
     assert watch.silence(watch.robots['/ada'], 5.0) == 0.0  # then it was not
     fleet.feed(watch, '/ada/collaboration', fleet.row('/ada', 9), late + 1)
-    watch.look_around()
-    assert lines(watch)[-1] == 'ada is heard again'
+    watch.check_silence()
+    assert lines(watch)[-1] == 'ada is received again'
 
 
 def test_what_makes_no_sense_is_said_and_does_no_harm(watch: Watch, make_fleet: Any) -> None:
@@ -149,7 +149,7 @@ def test_what_makes_no_sense_is_said_and_does_no_harm(watch: Watch, make_fleet: 
 def test_warnings_and_log_lines_are_kept(watch: Watch, make_fleet: Any) -> None:
     fleet = make_fleet('/ada')
     for _ in range(3):  # said every second, noted once
-        fleet.feed(watch, '/diagnostics', fleet.diagnostics('/ada', 1, 'no scan for 10 s'), 1.0)
+        fleet.feed(watch, '/ada/status', fleet.status('/ada', 1, 'no scan for 10 s'), 1.0)
     for level, text in ((10, 'detail'), (20, 'ready'), (40, '<b>broken</b>')):
         fleet.feed(watch, '/rosout', Log(level=level, name='ada.delama', msg=text), 2.0)
     assert lines(watch) == [

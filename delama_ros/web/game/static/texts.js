@@ -10,11 +10,11 @@ export const TEXTS = {
       + 'for one of them: some of the others look for the same line as you, some for the other one. '
       + 'Some of them may be computer agents.',
     steps: [
-      ['Learn', 'You see a few points of your line, not quite exact. Draw the line you think they '
-        + 'come from. In every round there are new points, so remember the old ones.'],
+      ['Learn', 'You see a few noisy points of your line. Draw the line you think they come from. '
+        + 'Every round shows new points, so remember the old ones.'],
       ['Collaborate', 'You see the lines the others drew. Rate each of them from 0 to 5: how much '
         + 'do you want to build on it? Then change your line, or keep it.'],
-      ['Result', 'You are told how far your line is from the true one: the loss, the smaller the '
+      ['Result', 'You are told how far your line is from the true one: the loss. Smaller is '
         + 'better.'],
     ],
     end: 'After three rounds the true lines and all players are shown. Your answers are stored for '
@@ -36,8 +36,8 @@ export const TEXTS = {
   },
 
   waiting: {
-    heading: 'Waiting for company',
-    missing: (n) => (n === 1 ? 'One more player is to come.' : `${n} more players are to come.`),
+    heading: 'Waiting for players',
+    missing: (n) => (n === 1 ? 'One player is still missing.' : `${n} players are still missing.`),
     hint: 'They open the same address and choose the same points and number of people.',
     you: '(you)',
     start: 'Start now',
@@ -51,9 +51,9 @@ export const TEXTS = {
   learn: {
     heading: 'Draw your line',
     hint: 'Drag across the plot to draw a line through the points. Then drag the two handles to '
-      + 'put it right.',
+      + 'adjust it.',
     keys: 'With the keyboard: Enter on the plot places a line, arrow keys move the handles.',
-    last: 'Dashed: your line of the last round.',
+    last: 'Dashed: your line from the last round.',
     submit: 'Submit my line',
   },
 
@@ -62,7 +62,7 @@ export const TEXTS = {
     hint: 'Rate each line: how much do you want to build on it? Then change yours, or keep it.',
     scale: '0: not at all, 5: as much as I can',
     alone: 'Nobody else answered in this round.',
-    rating: (name) => `Rating of ${name}`,
+    rating: (name) => `Rating for ${name}`,
     missing: 'Rate every line first.',
     submit: 'Submit rating and line',
   },
@@ -84,8 +84,8 @@ export const TEXTS = {
     heading: 'Your loss',
     none: 'You did not answer in time.',
     unit: 'mean squared distance from the true line',
-    better: (before) => `Before you looked at the others it was ${before}: they have helped you.`,
-    worse: (before) => `Before you looked at the others it was ${before}: this time they did not help.`,
+    better: (before) => `Before you saw the other lines it was ${before}: they helped you.`,
+    worse: (before) => `Before you saw the other lines it was ${before}: this time they did not help.`,
     same: 'You kept your own line.',
     legend: 'Your line after collaboration; dashed: what you drew alone.',
     rounds: 'Your rounds so far',
@@ -98,7 +98,7 @@ export const TEXTS = {
   final: {
     heading: 'The true lines',
     leaderboard: 'Leaderboard',
-    order: 'By the loss of the last round.',
+    order: 'Sorted by the loss of the last round.',
     player: 'Player',
     loss: 'Loss in round',
     round: (t) => `Round ${t}`,
@@ -117,12 +117,12 @@ export const TEXTS = {
   seats: ['Blue circle', 'Orange square', 'Green triangle', 'Pink diamond'],
 
   errors: {
-    answered: 'This has been submitted already.',
-    begun: 'The game has begun.',
+    answered: 'You have already submitted this.',
+    begun: 'The game has already started.',
     full: 'That game is full. Try again.',
-    invalid: 'This cannot be used: a name has 1 to 24 ordinary characters.',
+    invalid: 'Invalid name: use 1 to 24 ordinary characters.',
     line: 'This line is too steep or too far away.',
-    playing: 'You are in a game already.',
+    playing: 'You are already in a game.',
     ratings: 'Rate every line first.',
     slow: 'Too many requests. Wait a moment.',
     stage: 'The game has moved on.',

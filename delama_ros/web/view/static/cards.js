@@ -1,4 +1,4 @@
-// A card per robot: how it is, with whom it collaborates, what it sends and refuses.
+// A card per robot: its state, its peers, what it sends and refuses.
 
 import { trace } from './looks.js';
 import { sized } from './stage.js';
@@ -64,10 +64,11 @@ export class Cards {
     put(name, robot.name);
     put(score, f1 === undefined ? '' : TEXTS.score(f1));
     button.setAttribute('aria-pressed', chosen);
-    const wrong = robot.silent || robot.state?.level > 0;
+    const problems = robot.state?.problems ?? [];
+    const wrong = robot.silent || problems.length > 0;
     card.classList.toggle('silent', robot.silent > 0);
     card.classList.toggle('wrong', Boolean(wrong));
-    put(state, !robot.heard ? TEXTS.notYet : robot.silent ? TEXTS.silent(robot.silent) : wrong ? robot.state.message : TEXTS.ok);
+    put(state, !robot.received ? TEXTS.notYet : robot.silent ? TEXTS.silent(robot.silent) : wrong ? problems.join('; ') : TEXTS.ok);
     for (const [fact, value] of Object.entries(factsOf(robot))) {
       put(facts[fact], value);
     }
@@ -97,28 +98,27 @@ export class Cards {
   }
 }
 
-/** What the cards say, as text; a dash for what a robot has not told. */
+/** The figures of a card as text; a dash for what is not known. */
 function factsOf(robot) {
-  const values = robot.state?.values ?? {};
-  const say = (value) => (value === undefined ? TEXTS.unknown : String(value));
+  const status = robot.state ?? {};
+  const show = (value) => (value === undefined ? TEXTS.unknown : String(value));
   const bytes = (value) => (value === undefined ? TEXTS.unknown : TEXTS.bytes(Number(value)));
   return {
-    step: say(robot.row?.step),
-    peers: TEXTS.pair(say(robot.row && Object.keys(robot.row.weights).length), say(values.neighbours)),
-    rounds: say(values['rounds complete']),
-    late: say(values['rounds incomplete']),
-    bytes: TEXTS.pair(bytes(values.bytes), bytes(values['bytes total'])),
-    refused: say(values.refused),
+    step: show(robot.row?.step),
+    peers: TEXTS.pair(show(robot.row && Object.keys(robot.row.weights).length), show(status.neighbours)),
+    rounds: show(status.rounds_complete),
+    late: show(status.rounds_incomplete),
+    bytes: TEXTS.pair(bytes(status.bytes), bytes(status.bytes_total)),
+    refused: show(status.refused),
   };
 }
 
-/** What a card says when one points at a figure. */
+/** Tooltips of the figures. */
 function hintsOf(robot) {
-  const values = robot.state?.values ?? {};
-  const reasons = Object.entries(values).filter(([key]) => key.startsWith('refused, '));
+  const status = robot.state ?? {};
   return {
-    late: TEXTS.inAll(values['rounds incomplete total'] ?? TEXTS.unknown),
-    refused: reasons.map(([key, count]) => `${key.slice('refused, '.length)}: ${count}`).join('\n'),
+    late: TEXTS.inAll(status.rounds_incomplete_total ?? TEXTS.unknown),
+    refused: Object.entries(status.refusals ?? {}).map(([reason, n]) => `${reason}: ${n}`).join('\n'),
   };
 }
 
@@ -140,7 +140,7 @@ function element(kind, name = '') {
   return made;
 }
 
-/** Change a text only if it differs: that is cheaper, and keeps what a reader has selected. */
+/** Change a text only if it differs: that is cheaper, and keeps the selection of the reader. */
 function put(node, text) {
   if (node.textContent !== text) {
     node.textContent = text;

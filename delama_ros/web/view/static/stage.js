@@ -32,7 +32,7 @@ export class Stage {
     return this.camera.view(this.swarm.box(), canvas.clientWidth, canvas.clientHeight);
   }
 
-  /** Draw everything anew. */
+  /** Redraw everything. */
   draw(looksOf, curves) {
     const robots = this.shown;
     this.arrange(robots);

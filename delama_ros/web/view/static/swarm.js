@@ -7,7 +7,7 @@ export class Swarm {
 
   clear() {
     this.robots = new Map(); // by id: what is shown of each
-    this.order = []; // ids of all robots, heard already at the moment shown or not yet
+    this.order = []; // ids of all robots, received at the time shown or not yet
     this.truths = new Map(); // by id: { bitmap, place }
     this.log = [];
     this.scores = []; // [robot, step, F1, truth, time]
@@ -80,7 +80,7 @@ export class Swarm {
     }
   }
 
-  /** What is known of F1 by robot, as points [step, F1, time, truth]; a new run begins anew. */
+  /** What is known of F1 by robot, as points [step, F1, time, truth]; a new run starts over. */
   curves() {
     const curves = new Map();
     for (const [id, step, f1, truth, time] of this.scores) {

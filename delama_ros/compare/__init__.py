@@ -1,1 +1,0 @@
-"""Methods that DeLAMA is compared with, batched over tasks and agents."""

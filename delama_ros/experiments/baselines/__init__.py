@@ -1,0 +1,1 @@
+"""Comparison methods, batched over tasks and agents."""

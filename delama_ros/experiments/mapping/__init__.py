@@ -1,0 +1,1 @@
+"""Mapping experiments: meta-training, evaluation on floor plans and on recorded logs."""

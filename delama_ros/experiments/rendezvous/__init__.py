@@ -1,0 +1,1 @@
+"""How well robots find each other's frame: found and false rates, errors, time."""

@@ -1,0 +1,1 @@
+"""Learning tasks of the paper, the learners trained on them, and their evaluation."""

@@ -1,0 +1,1 @@
+"""Poses, frames, occupancy grids and map files: what robots, simulator and experiments share."""

@@ -1,0 +1,249 @@
+"""One attempt to find a peer's frame: patch by patch, so that it can stop whenever time is up.
+
+Maps of a flat's size are one patch each, and one match with enough behind it decides. A small map
+is looked for in patches of a large one. Two large maps are cut into windows, which vote.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from delama_ros.rendezvous.candidates import side_of
+from delama_ros.rendezvous.outcome import (
+    Outcome,
+    Placed,
+    Reason,
+    Rule,
+    agree,
+    mean,
+    nothing,
+    place,
+)
+from delama_ros.rendezvous.patches import RIGID, is_large, patches_of, search_patches_of
+from delama_ros.rendezvous.refine import Refined, refine
+from delama_ros.rendezvous.register import SAME, Match, matches, repeated
+from delama_ros.rendezvous.se2 import Floats, apply, compose, compose_covariance
+from delama_ros.rendezvous.surface import Surface
+from delama_ros.rendezvous.verify import verify
+from delama_ros.rendezvous.voting import Known, WindowSearch, spread
+from delama_ros.rendezvous.window import StartPrior
+
+
+class Search:
+    """An attempt, one pair of patches per step."""
+
+    def __init__(
+        self, own: Surface, peer: Surface, rule: Rule | None = None, *,
+        prior: StartPrior | None = None, known: Known | None = None,
+    ) -> None:
+        """Prepare an attempt.
+
+        Args:
+            own: the map whose frame stays.
+            peer: the map to be placed.
+            rule: what a match needs.
+            prior: how well it is known that the frames coincide, if it is.
+            known: what earlier attempts between these frames found out about large maps.
+
+        """
+        rule = rule or Rule()
+        self._windows: WindowSearch | None = None
+        if prior is None and self.votes(own, peer):
+            self._windows = WindowSearch(own, peer, rule, known)
+        pairs = [
+            (a, b, None if prior is None else prior.window(a, b, (own, peer)))
+            for b in search_patches_of(peer) for a in search_patches_of(own)
+        ]
+        self._pairs = [
+            (a, b, window) for a, b, window in pairs if window is None or window.touches(a, b)
+        ][: rule.pairs]
+        # The share of the metres of `rule` that decide, as there is less to choose from.
+        self._effort = max(
+            (1.0 if w is None else w.effort(side_of(a, b)) for a, b, w in self._pairs), default=1.0
+        )
+        self._rule = replace(
+            rule, least=self._effort * rule.least, lead=self._effort * rule.lead,
+            hint=self._effort * rule.hint, weak=self._effort * rule.weak,
+        )
+        self._surfaces = own, peer
+        self._shorter = min(own.length, peer.length)
+        self._at = 0
+        self._found: list[Placed] = []
+        self.outcome: Outcome | None = None if self._pairs else nothing(Reason.LITTLE_MAPPED)
+
+    @staticmethod
+    def votes(own: Surface, peer: Surface) -> bool:
+        """Whether both maps are larger than a flat."""
+        return is_large(own) and is_large(peer)
+
+    def step(self) -> Outcome | None:
+        """Register the next pair of patches; returns the outcome once there is one."""
+        if self.outcome is not None:
+            return self.outcome
+        if self._windows is not None:
+            self.outcome = self._vote(self._windows)
+            return self.outcome
+        own, peer, window = self._pairs[self._at]
+        self._at += 1
+        likely = len(self._pairs) > 1  # of a large map only turns that its directions suggest
+        for match in matches(own, peer, window=window, likely=likely)[:8]:
+            placed = place(own, peer, match, self._effort)
+            self._found = _added(self._found, placed)
+        if self._at == len(self._pairs):
+            self.outcome = self._single()
+        return self.outcome
+
+    def run(self) -> Outcome:
+        """Run to the end."""
+        while (outcome := self.step()) is None:
+            pass
+        return outcome
+
+    def _single(self) -> Outcome:
+        ranked = sorted(self._found, key=lambda placed: -placed.strength)
+        if not ranked:
+            return nothing(Reason.LITTLE_SHARED)
+        best = ranked[0]
+        # Patches overlap: what another one says of the same transform is no rival.
+        others = [placed for placed in ranked[1:] if not agree(placed, best, SAME)]
+        second = max((placed.score for placed in others), default=0.0)
+        lead = best.strength - max((0.0, *(placed.strength for placed in others)))
+        rule = self._rule
+        exact = self._effort == 1.0 or self._spread(best) <= self._surfaces[1].resolution
+        if best.evidence.matched < rule.hint or not exact:
+            reason = Reason.LITTLE_SHARED
+        elif best.strength < rule.hint:
+            reason = Reason.CONTRADICTED
+        elif best.strength >= rule.least and second >= rule.ambiguous * best.score:
+            reason = Reason.AMBIGUOUS
+        elif best.evidence.weak < rule.weak:
+            reason = Reason.WEAK_DIRECTION
+        elif len(self._pairs) > 1 and self._contradicted(best.transform):
+            reason = Reason.CONTRADICTED
+        else:
+            reason = Reason.MATCHED if lead >= rule.lead else Reason.LITTLE_SHARED
+        promising = reason is Reason.LITTLE_SHARED and exact and lead >= rule.hint
+        alike = 0.0
+        if reason is Reason.MATCHED or promising:
+            own, peer = best.patches
+            begin = compose(best.transform, np.array([*peer.centre.tolist(), 0.0]))
+            window = next(w for a, b, w in self._pairs if a is own and b is peer)
+            at = begin - np.array([*own.centre.tolist(), 0.0])
+            alike = repeated(own, peer, at, window)
+        return replace(
+            self._outcome([best], reason, max(second, 0.0)),
+            alike=alike, lead=lead, promising=promising,
+        )
+
+    def _spread(self, placed: Placed) -> float:
+        """Return how uncertain the peer's farthest wall is under a match, m."""
+        points = self._surfaces[1].points
+        far = points[np.argmax(np.linalg.norm(points - placed.centre, axis=1))]
+        covariance = compose_covariance(
+            placed.transform, placed.covariance, [*far.tolist(), 0.0], np.zeros((3, 3))
+        )
+        return float(np.sqrt(max(np.linalg.eigvalsh(covariance[:2, :2])[-1], 0.0)))
+
+    def _vote(self, windows: WindowSearch) -> Outcome | None:
+        if not windows.step():
+            return None
+        best, second, reason = windows.vote()
+        if reason is Reason.MATCHED and self._contradicted(mean(best)[0]):
+            reason = Reason.CONTRADICTED
+        if reason is not Reason.MATCHED and not windows.done:
+            return None
+        return self._outcome(best, reason, second) if best else nothing(reason)
+
+    def _contradicted(self, transform: Floats) -> bool:
+        """Whether the rest of a large map speaks against what a part of it says."""
+        return check(*self._surfaces, transform, self._rule).reason is Reason.CONTRADICTED
+
+    def _outcome(self, placed: list[Placed], reason: Reason, second: float) -> Outcome:
+        transform, covariance, centre = mean(placed)
+        matched = sum(p.evidence.matched for p in placed)
+        return Outcome(
+            reason is Reason.MATCHED,
+            reason,
+            transform,
+            covariance,
+            centre,
+            matched,
+            sum(p.evidence.against for p in placed),
+            min(matched / max(self._shorter, 1e-9), 1.0),
+            sum(p.score for p in placed),
+            second,
+            windows=len(placed),
+            lead=sum(p.strength for p in placed),
+            searched=True,
+            effort=self._effort,
+        )
+
+
+def _added(found: list[Placed], new: Placed) -> list[Placed]:
+    """Add a match, unless one of the same patch and transform is there; the better one stays."""
+    for k, old in enumerate(found):
+        if np.array_equal(old.centre, new.centre) and agree(old, new, SAME):
+            return [*found[:k], new, *found[k + 1 :]] if new.score > old.score else found
+    return [*found, new]
+
+
+def check(
+    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None, *, windows: int = 8
+) -> Outcome:
+    """Look whether a transform (3,) still holds, and correct it a little.
+
+    Costs a few milliseconds: nothing is searched for. At most `windows` windows of a large map
+    are looked at, those with most wall that do not overlap first.
+    """
+    rule = rule or Rule()
+    own_patches, peer_patches = search_patches_of(own), patches_of(peer, whole=RIGID)
+    if not own_patches or not peer_patches:
+        return nothing(Reason.LITTLE_MAPPED)
+    own_centres = np.array([patch.centre for patch in own_patches])
+    placed: list[Placed] = []
+    stay: list[Placed] = []
+    for patch in spread(peer_patches):
+        at = apply(transform, patch.centre)
+        gaps = np.abs(own_centres - at).max(1)
+        nearest = own_patches[int(np.argmin(gaps))]
+        reach = 0.5 * max(nearest.open.shape) * nearest.resolution + patch.reach
+        if gaps.min() > reach:
+            continue
+        begin = np.array([*(at - nearest.centre).tolist(), float(transform[2])])
+        held = verify(nearest, patch, begin)
+        if held.matched + held.against < 0.5:
+            continue
+        refined = refine(nearest, patch, begin)
+        moved = Match(refined, verify(nearest, patch, refined.transform))
+        unmoved = Match(Refined(begin, refined.information, refined.residual), held)
+        placed.append(place(nearest, patch, moved))
+        stay.append(place(nearest, patch, unmoved))
+        if len(placed) >= windows:
+            break
+    if not placed:
+        return nothing(Reason.LITTLE_SHARED)
+    better = [a if a.score >= b.score else b for a, b in zip(placed, stay, strict=True)]
+    # Before it closes a loop, a part of a large map may be far off while the transform is right:
+    # there the windows that match are judged, unless more of them contradict.
+    opposed = [p for p in better if p.score < 0.0 and p.evidence.against > 1.0]
+    agreed = [p for p in better if p.score >= rule.window]
+    use = agreed if len(better) > 1 and agreed and len(opposed) <= len(agreed) else better
+    score = sum(p.score for p in use)
+    matched = sum(p.evidence.matched for p in use)
+    against = sum(p.evidence.against for p in use)
+    # What was believed once is given up for contradictions that outweigh all that agrees.
+    if score < 0.0 and against > 1.0:
+        reason = Reason.CONTRADICTED
+    elif score < 0.5 * rule.least or sum(p.evidence.weak for p in use) < 0.5 * rule.weak:
+        reason = Reason.LITTLE_SHARED
+    else:
+        reason = Reason.MATCHED
+    use = [p for p in use if p.score > 0.0] or use[:1]
+    where, covariance, centre = mean(use)
+    share = matched / max(min(own.length, peer.length), 1e-9)
+    return Outcome(
+        reason is Reason.MATCHED, reason, where, covariance, centre, matched, against,
+        min(share, 1.0), score, windows=len(use),
+    )  # fmt: skip

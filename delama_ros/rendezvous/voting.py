@@ -1,0 +1,233 @@
+"""Large maps: windows of one are looked for all over the other, and those that agree decide.
+
+Large maps bend, so they are not one rigid body; and one match proves nothing where there is much
+to choose from, but windows apart from each other that say the same do. Windows that cover the map
+come first. Fourier transforms are computed once per patch and window, and what was found stays:
+a later search of maps that have grown only looks where something changed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from delama_ros.geometry.poses import as_pose
+from delama_ros.rendezvous.candidates import (
+    Candidate,
+    Spectra,
+    distinct,
+    fixed_spectrum,
+    grid_size,
+    highest,
+    likely_turns,
+    turned_spectra,
+)
+from delama_ros.rendezvous.outcome import Placed, Reason, Rule, agree, place
+from delama_ros.rendezvous.patches import WIDE, WINDOW, Patch, patches_of, search_patches_of
+from delama_ros.rendezvous.register import FIRST_ROUNDS, SAME, settled
+from delama_ros.rendezvous.se2 import Floats, apply, compose
+from delama_ros.rendezvous.surface import Surface
+
+VOTERS = 64  # matches of windows that vote at most: the best ones
+REFINED = 24  # candidates of one window that are refined
+KEPT = 4  # matches of one window
+CHANGED = 0.05  # share of its wall by which a patch must have changed to be looked at again
+
+Key = tuple[float, float]  # centre of a patch
+
+
+@dataclass
+class Seen:
+    """What is known of one window: its wall and that of the patches it was looked for in, m."""
+
+    length: float
+    patches: dict[Key, float] = field(default_factory=dict)
+    good: list[Candidate] = field(default_factory=list)  # transforms of the peer's frame that fit
+
+
+@dataclass
+class Known:
+    """What earlier searches between two frames found, by window."""
+
+    windows: dict[Key, Seen] = field(default_factory=dict)
+
+
+class WindowSearch:
+    """Looks for windows of the peer's map in this robot's, one pair of patches per step."""
+
+    def __init__(self, own: Surface, peer: Surface, rule: Rule, known: Known | None = None) -> None:
+        """Prepare a search; known: of an earlier one between the same frames, filled further."""
+        self._rule = rule
+        self._known = known if known is not None else Known()
+        windows = spread([p for p in patches_of(peer) if p.length >= rule.total / rule.windows])
+        self._windows = sorted(windows, key=self._order)
+        self._wide = patches_of(own, whole=WIDE, window=WIDE)
+        self._fine = search_patches_of(own)  # that windows are refined on
+        self._size = grid_size((WIDE + math.sqrt(2.0) * WINDOW) * own.tile)
+        self._spectra: dict[int, Spectra] = {}  # of the wide patches
+        self._at = 0  # window
+        self._left = rule.pairs
+        self._turned: tuple[Floats, Spectra] | None = None  # of the window
+        self._candidates: list[Candidate] = []  # for the window, in this robot's frame
+        self.found: list[Placed] = []
+        self.done = not (self._windows and self._wide)
+
+    def step(self) -> bool:
+        """Go on with the next pair; returns whether a window was completed, or the search."""
+        if self.done:
+            return True
+        window = self._windows[self._at]
+        seen = self._known.windows.get(_key(window))
+        if seen is None or not _same(seen.length, window):
+            seen = self._known.windows[_key(window)] = Seen(window.length)
+        new = [
+            k for k, patch in enumerate(self._wide)
+            if not _same(seen.patches.get(_key(patch), 0.0), patch)
+        ]
+        if new and self._left > 0:
+            self._left -= 1
+            self._candidates += self._compare(new[0], window)
+            seen.patches[_key(self._wide[new[0]])] = self._wide[new[0]].length
+            if len(new) > 1:
+                return False
+        seen.good = self._place(window, [*seen.good, *self._candidates])
+        self._turned, self._candidates = None, []
+        self._at += 1
+        self.done = self._at >= len(self._windows) or self._left <= 0
+        return True
+
+    def _order(self, window: Patch) -> int:
+        """Return when to look at a window: matches that are known first, then what is new."""
+        seen = self._known.windows.get(_key(window))
+        return 1 if seen is None else 0 if seen.good else 2
+
+    def _compare(self, at: int, window: Patch) -> list[Candidate]:
+        """Return candidates for a window in a wide patch, as transforms of the peer's frame."""
+        patch = self._wide[at]
+        if self._turned is None:
+            turns = np.unique(np.concatenate([likely_turns(p, window) for p in self._wide]))
+            self._turned = turns, turned_spectra(window, turns, self._size)
+        turns, spectra = self._turned
+        if at not in self._spectra:
+            self._spectra[at] = fixed_spectrum(patch, self._size)
+        back = np.array([*(-window.centre).tolist(), 0.0])
+        own = np.array([*patch.centre.tolist(), 0.0])
+        found = []
+        for c in distinct(highest(self._spectra[at], spectra), turns, REFINED):
+            x, y, yaw = compose(own + np.array(c.transform), back).tolist()
+            found.append(Candidate((x, y, yaw), c.score))
+        return found
+
+    def _place(self, window: Patch, candidates: list[Candidate]) -> list[Candidate]:
+        """Refine the best candidates of a window and keep matches that differ; returns good ones.
+
+        Good ones are tried again in a later search, when both maps may have moved a little.
+        """
+        centres = np.array([patch.centre for patch in self._fine])
+        placed: list[Placed] = []
+        for candidate in sorted(candidates, key=lambda c: -c.score)[:REFINED]:
+            at = apply(np.array(candidate.transform), window.centre)
+            near = self._fine[int(np.argmin(np.abs(centres - at).max(1)))]
+            begin = np.array([*(at - near.centre).tolist(), candidate.transform[2]])
+            placed.append(place(near, window, settled(near, window, begin, FIRST_ROUNDS)))
+        placed.sort(key=lambda p: -p.score)
+        kept: list[Placed] = []
+        for match in placed:
+            if len(kept) < KEPT and not any(agree(match, other, SAME) for other in kept):
+                kept.append(match)
+        kept = [_again(p) for p in kept[:1]] + kept[1:]
+        self.found += kept
+        good = [p for p in kept if p.score >= 0.5 * self._rule.window]
+        return [Candidate(as_pose(p.transform), math.inf) for p in good]
+
+    def vote(self) -> tuple[list[Placed], float, Reason]:
+        """Find the transform that most windows apart from each other agree on.
+
+        Returns:
+            Matches that agree, the score of the best other transform, and what follows.
+        """
+        rule = self._rule
+        good = sorted(
+            (p for p in self.found if p.score >= rule.window and p.evidence.weak >= rule.weak / 2),
+            key=lambda p: -p.score,
+        )[:VOTERS]
+        if not good:
+            return [], 0.0, Reason.LITTLE_SHARED
+        alike = _agreements(good, rule.bend)
+        gaps = np.array([p.centre for p in good])
+        reach = max(max(window.open.shape) * window.resolution for window in self._windows)
+        apart = np.abs(gaps[:, None] - gaps[None]).max(-1) >= 0.99 * reach
+        camps = []
+        for leader in range(len(good)):
+            camp: list[int] = []
+            for other in np.flatnonzero(alike[leader]).tolist():
+                if apart[other, camp].all():
+                    camp.append(other)
+            camps.append([good[k] for k in camp])
+        camps.sort(key=lambda camp: -sum(p.score for p in camp))
+        best = camps[0]
+        total = sum(p.score for p in best)
+        rivals = [
+            sum(p.score for p in camp) for camp in camps
+            if not agree(camp[0], best[0], (2 * rule.bend[0], 2 * rule.bend[1]))
+        ]
+        second = max(rivals, default=0.0)
+        if len(best) < rule.windows:
+            reason = Reason.ONE_WINDOW
+        elif sum(p.strength for p in best) < rule.total:
+            reason = Reason.LITTLE_SHARED
+        elif second >= rule.rival * total:
+            reason = Reason.AMBIGUOUS
+        else:
+            reason = Reason.MATCHED
+        return best, second, reason
+
+
+def spread(windows: list[Patch]) -> list[Patch]:
+    """Order windows so that the first ones cover the map without overlap, those with most wall."""
+    order: list[Patch] = []
+    left = windows
+    while left:
+        chosen: list[Patch] = []
+        for window in left:
+            reach = 0.99 * max(window.open.shape) * window.resolution
+            if all(np.abs(window.centre - other.centre).max() >= reach for other in chosen):
+                chosen.append(window)
+        order += chosen
+        taken = {id(window) for window in chosen}
+        left = [window for window in left if id(window) not in taken]
+    return order
+
+
+def _again(match: Placed) -> Placed:
+    """Refine a match to the end."""
+    own, peer = match.patches
+    begin = compose(match.transform, np.array([*peer.centre.tolist(), 0.0]))
+    return place(own, peer, settled(own, peer, begin - np.array([*own.centre.tolist(), 0.0])))
+
+
+def _key(patch: Patch) -> Key:
+    x, y = patch.centre.tolist()
+    return x, y
+
+
+def _same(length: float, patch: Patch) -> bool:
+    return abs(patch.length - length) <= CHANGED * length
+
+
+def _agreements(placed: list[Placed], within: tuple[float, float]) -> npt.NDArray[np.bool_]:
+    """Return which of n matches agree with which, (n, n)."""
+    yaw = np.array([p.transform[2] for p in placed])
+    shift = np.array([p.transform[:2] for p in placed])
+    centres = np.array([p.centre for p in placed])
+    middle = 0.5 * (centres[:, None] + centres[None])
+    cos, sin = np.cos(yaw), np.sin(yaw)
+    turns = np.moveaxis(np.array([[cos, -sin], [sin, cos]]), -1, 0)  # (n, 2, 2)
+    spots = np.einsum('iab,ijb->ija', turns, middle) + shift[:, None]  # i applied half-way to j
+    gap = np.linalg.norm(spots - spots.swapaxes(0, 1), axis=-1)
+    turned = np.abs(np.remainder(yaw[:, None] - yaw[None] + np.pi, 2 * np.pi) - np.pi)
+    alike: npt.NDArray[np.bool_] = (gap < within[0]) & (turned < within[1])
+    return alike

@@ -1,0 +1,1 @@
+"""One robot's runtime without ROS: stepping, parameters and the memory file."""

@@ -1,0 +1,1 @@
+"""The simulated world: as a ROS 2 node, and in process."""
