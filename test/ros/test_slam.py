@@ -157,8 +157,12 @@ def test_the_chain_of_frames_and_the_pose(desk: Desk) -> None:
         for child in parents
     }
     assert (np.diff(stamps['ann/odom']) > 0).all()
-    ahead = np.array(stamps['ann/odom']) - 10**8
-    assert set(np.round(ahead, -6)) <= set(np.round(stamps['ann/base_link'], -6))
+    # Two nodes publish these, and discovery may find the simulator later than the robot.
+    odometry = np.round(stamps['ann/base_link'], -6)
+    ahead = np.round(np.array(stamps['ann/odom']) - 10**8, -6)
+    both = ahead[(ahead >= odometry[0]) & (ahead <= odometry[-1])]
+    assert len(both) > 50
+    assert set(both) <= set(odometry)
     assert np.median(np.diff(stamps['ann/odom'])) <= 10**8  # as often as odometry
 
     # the chain gives the pose that is published
