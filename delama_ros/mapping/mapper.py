@@ -19,6 +19,7 @@ from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.keyframes import Change, Keyframes
 from delama_ros.mapping.scan import Keys, Marks, Scan, count_marks, scan_marks
 from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.warp import Statistics, merged, warp
 
 ROOM = 7  # cells along the edge of free space that is more than a sliver
 
@@ -55,6 +56,8 @@ class Mapper:
         self._observed = 0  # steps that the agent had learned from when it was given keyframes
         self._fixed: Codes = np.zeros(0, np.int64)  # tiles with evidence that never moves
         self.modelled: dict[int, Pose] = {}  # poses that the last local model has keyframes at
+        self._guests: list[Statistics] = []  # maps in other frames, until the next step
+        self._known: Model | None = None  # the refined model and they, once it was asked for
 
     def add_scan(self, scan: Scan, pose: Pose, peers: npt.ArrayLike | None = None) -> None:
         """Add a scan, which the next step learns from.
@@ -132,6 +135,21 @@ class Mapper:
         self.move_keyframes(
             {name: as_pose(compose(shift, p)) for name, p in self._keyframes.poses().items()}
         )
+        # The next step solves for the model in that frame; until then it is resampled.
+        before = self._fusion.model
+        nothing = before.take(np.zeros(len(before.codes), np.bool_))
+        self._guests, self._known = [], None
+        self._fusion.model = self._merged(nothing, [warp(before, self.model, shift)])
+
+    def add_guest(self, model: Model, shift: Pose) -> None:
+        """Show what is known in another frame beside the robot's own, until the next step.
+
+        Args:
+            model: laid out in the other frame.
+            shift: pose of that frame in the robot's.
+        """
+        self._guests.append(warp(model, self.model, shift))
+        self._known = None
 
     @property
     def centre(self) -> tuple[float, float]:
@@ -169,6 +187,7 @@ class Mapper:
 
     def prepare(self) -> None:
         """Pass all new data to the agent; called by `begin`, or before `agent.begin`."""
+        self._guests, self._known = [], None
         self.learn()
         self._settle()
         empty = self._keyframes.empty(self._left)
@@ -188,20 +207,27 @@ class Mapper:
             self._keyframes.learned(self.agent.fade)
 
     @property
-    def fused(self) -> Model:
-        """All that is known in the robot's frame: its own data and that of peers it trusts."""
-        return self._fusion.model
+    def known(self) -> Model:
+        """All that is known in the robot's frame: its own data, that of peers it trusts, guests."""
+        if not self._guests:
+            return self._fusion.model
+        if self._known is None:
+            self._known = self._merged(self._fusion.model, self._guests)
+        return self._known
+
+    def _merged(self, model: Model, guests: list[Statistics]) -> Model:
+        return merged(model, guests, self.model, 2 * self.agent.settings.lambda1_coupled)
 
     def occupancy(self) -> OccupancyMap:
         """Return the robot's map; cells that no robot has seen are unknown."""
-        keys, theta = self.agent.theta
-        drawn = self.model.occupancy(keys, theta, self._fusion.model.evidence)
+        known = self.known
+        drawn = self.model.occupancy(decode(known.codes), known.theta, known.evidence)
         return drawn.with_cells(without_slivers(drawn.cells))
 
     def completed(self, decoder: Decoder) -> OccupancyMap:
         """Return the map with the decoder's guess at what no robot has seen."""
-        keys, theta = self.agent.theta
-        seen = view(self.model, keys, theta, self._fusion.model.evidence)
+        known = self.known
+        seen = view(self.model, decode(known.codes), known.theta, known.evidence)
         return decoder.complete(seen, self.model.resolution)
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

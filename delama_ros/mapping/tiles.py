@@ -58,17 +58,28 @@ class TileModel:
             H (..., n, K, K) and r = −g (..., n, K, 1) of the loss at θ = 0, and the evidence
             (..., n, P): weight of the marks per cell, averaged over each part.
         """
-        lead, cells = counts.shape[:-3], self.cells
+        lead = counts.shape[:-3]
         weights = xp(self.weights).stack((self.weights, self.weights * self.targets))
-        exact = counts.dtype == np.float64
-        cast = double if exact else single
+        cast = double if counts.dtype == np.float64 else single
         sums = cast(weights) @ cast(counts.reshape(*lead, KINDS, -1))  # (..., 2, S²)
+        return self.least_squares(sums[..., 0, :], sums[..., 1, :])
+
+    def least_squares(self, weight: Array, slope: Array) -> tuple[Array, Array, Array]:
+        """Return what an agent observes where cells are known to deviate from the bias.
+
+        Args:
+            weight: (..., n, S²), of what is known about a cell, row by row; float64 gives sums in
+                float64.
+            slope: (..., n, S²), weight times the deviation of the logit.
+
+        Returns:
+            H (..., n, K, K), r (..., n, K, 1) and the evidence (..., n, P).
+        """
+        exact = weight.dtype == np.float64
         features, products = self._exact_features if exact else self._features
-        weight = sums[..., 0, :]
         hessian = (weight @ products)[..., _pairs(len(features))]
-        slope = (sums[..., 1, :] @ features.T)[..., None]
-        evidence = part_means(weight.reshape(*lead, cells, cells))
-        return double(hessian), double(slope), double(evidence)
+        cells = weight.reshape(*weight.shape[:-1], self.cells, self.cells)
+        return double(hessian), double((slope @ features.T)[..., None]), double(part_means(cells))
 
     @cached_property
     def _features(self) -> tuple[Array, Array]:

@@ -53,6 +53,19 @@ class Located:
     covariance: Floats | None  # (3, 3) of the pose, if it is known
     correction: Pose | None  # of odom in the map, with slam
 
+    def moved(self, shift: Pose) -> Located:
+        """Return the same in another frame, in which the present one is at `shift`."""
+        spread, correction = self.covariance, self.correction
+        turn = np.eye(3)
+        turn[:2, :2] = [[math.cos(shift[2]), -math.sin(shift[2])],
+                        [math.sin(shift[2]), math.cos(shift[2])]]  # fmt: skip
+        return Located(
+            self.stamp,
+            as_pose(compose(shift, self.pose)),
+            None if spread is None else turn @ spread @ turn.T,
+            None if correction is None else as_pose(compose(shift, correction)),
+        )
+
 
 class Localization:
     """Localises one robot's scans; not thread-safe."""

@@ -11,6 +11,7 @@ left out of the collaboration, and leaves the frame if most of its users contrad
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -97,6 +98,9 @@ class Rendezvous:
         self.moves = 0
         self._checks, self._searches = Attempts(), Attempts()
         self._tags: dict[str, Tag] = {}
+        self._others: dict[Tag, Model] = {}  # what was received in other frames
+        self._guests: set[Tag] = set()  # frames whose maps are shown in this one
+        self._tried: set[str] = set()  # peers and frames that were looked for in this step
         self._closures = Closures()
         self._mapper = mapper
         mapper.agent.start_epoch(epoch)
@@ -121,22 +125,14 @@ class Rendezvous:
         if not self._tags:
             return None
         here = self.choice.tag
-        priors = {frame_id(tag): self._prior(tag) for tag in self.frames}
-        for attempts, beliefs, prior, share in (
-            (self._checks, [*self.beliefs.values()], {}, 0.25),
-            (self._searches, [*self.frames.values()], priors, 0.75),
-        ):
-            known = {belief.peer: belief for belief in beliefs}
-            # A robot that would not move anyway leaves long searches to the other one.
-            tasks = [
-                Task(
-                    name, belief.transform if belief.joined else None, prior.get(name),
-                    windows=(tag_of(name) or here).order < here.order,
-                )
-                for name, belief in known.items()
-            ]
-            for result in attempts.run(tasks, share * budget):
-                known[result.peer].update(result.outcome)
+        began = time.perf_counter()
+        self._try(self._checks, [*self.beliefs.values()], 0.25 * budget)
+        self._try(self._searches, [*self.frames.values()], 0.75 * budget)
+        # What one frame adds to the map may be what another one has in common with it.
+        while self._welcome() and time.perf_counter() - began < budget:
+            self._searches.set_own(self._tiles(self._mapper.known))
+            apart = [belief for belief in self.frames.values() if not belief.joined]
+            self._try(self._searches, apart, budget - (time.perf_counter() - began))
         opposed = self._opposed()
         links = {
             name: Link(Bond.OPPOSED) if name in opposed
@@ -149,6 +145,38 @@ class Rendezvous:
         self._close(opposed)
         self._mapper.agent.excluded = frozenset(opposed & self.beliefs.keys())
         return move
+
+    def _try(self, attempts: Attempts, beliefs: list[Belief], budget: float) -> None:
+        """Spend time on attempts."""
+        here, known = self.choice.tag.order, {belief.peer: belief for belief in beliefs}
+        tags = {name: tag_of(name) if attempts is self._searches else None for name in known}
+        # A robot that would not move anyway leaves long searches to the other one.
+        tasks = [
+            Task(
+                name, belief.transform if belief.joined else None,
+                None if (tag := tags[name]) is None else self._prior(tag),
+                windows=tag is not None and tag.order < here,
+            )
+            for name, belief in known.items()
+        ]
+        for result in attempts.run(tasks, budget):
+            # A second search in one step counts if it decides by itself: the leads of the same
+            # walls must not add up.
+            if result.outcome.accepted or result.peer not in self._tried:
+                known[result.peer].update(result.outcome)
+            self._tried.add(result.peer)
+
+    def _welcome(self) -> bool:
+        """Show the maps of frames that are newly believed beside the robot's own."""
+        new = [
+            tag for tag, belief in self.frames.items() if belief.joined and tag not in self._guests
+        ]
+        for tag in new:
+            transform = self.frames[tag].transform
+            assert transform is not None
+            self._mapper.add_guest(self._others[tag], as_pose(transform))
+        self._guests.update(new)
+        return bool(new)
 
     def _opposed(self) -> frozenset[str]:
         """Return the peers in this frame whose maps are somewhere else than this robot's says.
@@ -225,11 +253,13 @@ class Rendezvous:
                 self.beliefs[name] = Belief(name)
                 self.beliefs[name].give(np.zeros(3), SHARED)
             self._checks.set_peer(name, self._tiles(model))
-        for tag, models in others.items():
-            self._searches.set_peer(frame_id(tag), self._tiles(together(models)))
+        self._others = {tag: together(models) for tag, models in others.items()}
+        self._guests, self._tried = set(), set()
+        for tag, model in self._others.items():
+            self._searches.set_peer(frame_id(tag), self._tiles(model))
         self._checks.set_own(self._tiles(agent.local))
         if others:
-            self._searches.set_own(self._tiles(self._mapper.fused))
+            self._searches.set_own(self._tiles(self._mapper.known))
 
     def _prior(self, tag: Tag) -> StartPrior | None:
         """Return how well it is known that another frame coincides with this one, if it is."""
@@ -247,6 +277,8 @@ class Rendezvous:
         self._checks, self._searches = Attempts(), Attempts()  # those were in the old frame
         for belief in self.frames.values():
             belief.move_own(move.transform)
+        self._guests = set()
+        self._welcome()
 
     def _close(self, opposed: frozenset[str]) -> None:
         """Compare the map, window by window, with those of peers in the same frame."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from rclpy.timer import Timer
 from std_msgs.msg import Header
 
 from delama_ros.geometry.grid import Floats, OccupancyMap, Pose
-from delama_ros.geometry.poses import as_pose, compose, yaw_of
+from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
 from delama_ros.robot.localization import Located
 from delama_ros.robot.parameters import ROBOT, check
@@ -27,13 +26,12 @@ from delama_ros.ros.outputs import PLANAR, Outputs, group_colour
 from delama_ros.ros.robot_services import RobotServices
 from delama_ros.ros.running import run
 from delama_ros.ros.scan_input import ScanInput
-from delama_ros.ros.shown_frame import ShownFrame
 from delama_ros.ros.worker import Worker, small_node
 
 # s of wall time between looks at the ROS clock; a timer of that clock would stop when the clock
 # stops or is set back.
 TICK = 0.1
-# s of wall time from the end of a step until its map is drawn and new scans are learned from. Where
+# s of wall time from the end of a step until new scans are learned from and its map is drawn. Where
 # several robots share a computer, this leaves the processor to those that are still in the step.
 REST = 0.05
 
@@ -57,9 +55,8 @@ class Robot(LifecycleNode):
         self._worker: Worker | None = None
         # A completed step that is not published yet, and what draws its map.
         self._pending: tuple[Header, Report, Callable[[], OccupancyMap]] | None = None
-        self._pose: Pose | None = None  # of the base at the newest scan
-        self._shown = ShownFrame()
-        self._frame = ''  # id of the frame that is shown
+        self._shown: Report | None = None  # of the last step that was published
+        self._newest: Located | None = None  # pose of the base at the newest scan
         self._paused = False
 
     # Lifecycle
@@ -105,7 +102,7 @@ class Robot(LifecycleNode):
         )
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._later = self._rounds.create_timer(
-            REST, lambda: worker.do(self._show_step), clock=steady, autostart=False
+            REST, lambda: worker.do(self._end_step), clock=steady, autostart=False
         )
         self._schedule: list[Timer] = [
             self.create_timer(TICK, self._on_clock, clock=steady),
@@ -204,14 +201,13 @@ class Robot(LifecycleNode):
 
     def _set_pose(self, pose: Pose, covariance: Floats) -> None:
         try:
-            self.runtime.set_pose(self._shown.from_shown(pose), covariance)
+            self.runtime.set_pose(pose, covariance)
             self.get_logger().info(f'initial pose {pose[0]:.2f}, {pose[1]:.2f}, {pose[2]:.2f}')
         except ValueError as error:
             self.get_logger().warning(f'initialpose ignored: {error}')
 
     def _on_located(self, located: Located) -> None:
-        located = self._shown.located(located)
-        self._pose, self._scans.correction = located.pose, located.correction
+        self._newest, self._scans.correction = located, located.correction
         self._outputs.show_pose(located)
 
     def _on_step_done(self, report: Report, draw: Callable[[], OccupancyMap]) -> None:
@@ -219,11 +215,26 @@ class Robot(LifecycleNode):
         self._pending = self._outputs.header(), report, draw
         self._later.reset()
 
+    def _end_step(self) -> None:
+        """Compare models with peers' in other frames, then publish what the step has led to."""
+        self._learn()
+        self._show_step()
+
     def _on_idle(self) -> None:
-        if self._pending is None:
-            move = self.runtime.learn()
-            if move is not None:
-                self._shown.hold(move.transform)
+        # A frame that changes between two steps changes with its map.
+        if self._pending is None and self._learn() and self._shown is not None:
+            self._pending = self._outputs.header(), self._shown, self.runtime.occupancy
+            self._show_step()
+
+    def _learn(self) -> bool:
+        """Learn from new scans; tells whether the map frame has changed, with all poses in it."""
+        move = self.runtime.learn()
+        if move is None:
+            return False
+        self._outputs.move(as_pose(move.transform))
+        if self._newest is not None:
+            self._on_located(self._newest.moved(as_pose(move.transform)))
+        return True
 
     def _show_step(self) -> None:
         """Publish the results of the last step, once."""
@@ -231,16 +242,11 @@ class Robot(LifecycleNode):
         if self._pending is None:
             return
         (header, report, draw), self._pending = self._pending, None
-        scans, occupancy = self._scans, draw()
-        self._frame = self.runtime.frame
-        shift = self._shown.release()
-        if shift is not None:
-            self._outputs.move(shift)
-            self._pose = self._pose and as_pose(compose(shift, self._pose))
-            scans.correction = scans.correction and as_pose(compose(shift, scans.correction))
-        colour = group_colour(self._frame, {self.robot, *self.runtime.known})
+        self._shown = report
+        colour = group_colour(self.runtime.frame, {self.robot, *self.runtime.known})
+        pose = None if self._newest is None else self._newest.pose
         self._outputs.show_step(
-            header, report, occupancy, self._pose, scans.buffer.peer_poses, colour
+            header, report, draw(), pose, self._scans.buffer.peer_poses, colour
         )
         completed = self.runtime.completed()
         if completed is not None:
@@ -248,10 +254,9 @@ class Robot(LifecycleNode):
         self._show_status(header)
 
     def _show_status(self, header: Header | None = None) -> None:
-        if self._pending is not None:  # the step's own follows, together with its map
-            return
-        status = replace(self.runtime.status(self._scans.problems()), frame=self._frame)
-        self._outputs.show_status(header or self._outputs.header(), status)
+        if self._pending is None:  # otherwise the step's own follows, together with its map
+            status = self.runtime.status(self._scans.problems())
+            self._outputs.show_status(header or self._outputs.header(), status)
 
 
 def start(node: Robot) -> Robot:

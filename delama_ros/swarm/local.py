@@ -16,6 +16,7 @@ from delama_ros.geometry.poses import as_pose
 from delama_ros.localization.scan import Sweep
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.robot.in_process import DEFAULTS, InProcessRobot
+from delama_ros.robot.localization import Located
 from delama_ros.robot.memory_file import load_memory, save_memory
 from delama_ros.robot.parameters import SIMULATOR, encoding
 from delama_ros.robot.rendezvous import Rendezvous
@@ -82,6 +83,8 @@ class LocalSwarm:
         began = time.perf_counter()
         traffic = self._transport.run_step(step, _links(self.world) if links is None else links)
         seconds = time.perf_counter() - began  # all robots, one after the other
+        for robot in self.robots.values():
+            robot.find_frames()
         for name, mapper in mappers.items():
             complete, incomplete = np.subtract(_rounds(mapper), before[name]).tolist()
             rounds = Rounds(complete, incomplete, seconds, 0.0, seconds / len(mappers))
@@ -95,8 +98,6 @@ class LocalSwarm:
             self._film.add(
                 step, (robot.shot(record.maps[name]) for name, robot in self.robots.items())
             )
-        for robot in self.robots.values():
-            robot.find_frames()
 
 
 class Robot:
@@ -117,6 +118,7 @@ class Robot:
         if self._file and self._file.exists():
             load_memory(self._file, self.mapper, self._robot.localization)
         self.true_pose: Pose = (0.0, 0.0, 0.0)
+        self._newest: Located | None = None
         self._anchors = anchors
         self.peers: list[str] = []
         self._buffer = ScanBuffer(
@@ -134,7 +136,10 @@ class Robot:
 
     def find_frames(self) -> None:
         """Compare models after a step, if the robot does not know where it started."""
-        self._robot.find_frames()
+        move = self._robot.find_frames()
+        if move is not None and self._newest is not None:
+            self._newest = self._newest.moved(as_pose(move.transform))
+            self._anchors.add_pose(self._name, self._newest.stamp, self._newest.pose)
 
     def occupancy(self) -> OccupancyMap:
         """Return the map; in the simulator's frame if the robot's own is one of its choice."""
@@ -157,7 +162,7 @@ class Robot:
             save_memory(self._file, self.mapper, self._robot.localization)
 
     def _take(self, scan: TimedScan) -> None:
-        located = self._robot.add(scan)
+        located = self._newest = self._robot.add(scan)
         self._anchors.add_true(self._name, scan.stamp, self.true_pose)
         self._anchors.add_pose(self._name, scan.stamp, located.pose)
         if located.correction is not None:

@@ -109,6 +109,8 @@ class DriftingRobot:
             move = self.rendezvous.update(math.inf)
             if move is not None:
                 self._localizer.transform(move.transform)
+                name, now = self.mapper.agent.name, self._measured[self._mapped[-1]]
+                self._anchors.add_pose(name, now.stamp, as_pose(self._believed()[-1]))
             priors = self.rendezvous.priors()
             if priors is not None:
                 self._localizer.set_priors({key: self._held(p) for key, p in priors.items()})
@@ -179,7 +181,7 @@ def run_steps(
 ) -> Iterator[Step]:
     """Let robots drive, exchange models with those that `links` names, and find frames.
 
-    Yields after every exchange, before frames change.
+    Yields after every step.
     """
     transport = LocalTransport((robot.mapper.agent for robot in robots), encoding=Encoding.DELTA)
     for t in range(steps):
@@ -189,6 +191,6 @@ def run_steps(
             robot.mapper.prepare()
         sent = transport.run_step(t + 1, {name: list(peers) for name, peers in links.items()}).bytes
         seconds = time.process_time() - began
-        yield Step(sum(sent.values()) / len(robots), seconds / len(robots))
         for robot in robots:
             robot.find_frames()
+        yield Step(sum(sent.values()) / len(robots), seconds / len(robots))
