@@ -73,6 +73,11 @@ class Search:
         self._found: list[Placed] = []
         self.outcome: Outcome | None = None if self._pairs else nothing(Reason.LITTLE_MAPPED)
 
+    @property
+    def complete(self) -> bool:
+        """Whether nothing was left out for want of time."""
+        return self._windows is None or self._windows.complete
+
     @staticmethod
     def votes(own: Surface, peer: Surface) -> bool:
         """Whether both maps are larger than a flat."""
@@ -112,6 +117,8 @@ class Search:
         lead = best.strength - max((0.0, *(placed.strength for placed in others)))
         rule = self._rule
         exact = self._effort == 1.0 or self._spread(best) <= self._surfaces[1].resolution
+        alike = self._alike(best) if exact and lead >= rule.hint else 0.0
+        unique = lead - alike
         if best.evidence.matched < rule.hint or not exact:
             reason = Reason.LITTLE_SHARED
         elif best.strength < rule.hint:
@@ -122,20 +129,21 @@ class Search:
             reason = Reason.WEAK_DIRECTION
         elif len(self._pairs) > 1 and self._contradicted(best.transform):
             reason = Reason.CONTRADICTED
+        elif lead >= rule.lead > unique:
+            reason = Reason.REPEATED
         else:
-            reason = Reason.MATCHED if lead >= rule.lead else Reason.LITTLE_SHARED
-        promising = reason is Reason.LITTLE_SHARED and exact and lead >= rule.hint
-        alike = 0.0
-        if reason is Reason.MATCHED or promising:
-            own, peer = best.patches
-            begin = compose(best.transform, np.array([*peer.centre.tolist(), 0.0]))
-            window = next(w for a, b, w in self._pairs if a is own and b is peer)
-            at = begin - np.array([*own.centre.tolist(), 0.0])
-            alike = repeated(own, peer, at, window)
+            reason = Reason.MATCHED if unique >= rule.lead else Reason.LITTLE_SHARED
+        promising = reason in (Reason.LITTLE_SHARED, Reason.REPEATED) and unique >= rule.hint
         return replace(
-            self._outcome([best], reason, max(second, 0.0)),
-            alike=alike, lead=lead, promising=promising,
+            self._outcome([best], reason, max(second, 0.0)), lead=unique, promising=promising,
         )
+
+    def _alike(self, best: Placed) -> float:
+        """Return the score of the matched part in its own map, in another pose, m."""
+        own, peer = best.patches
+        begin = compose(best.transform, np.array([*peer.centre.tolist(), 0.0]))
+        window = next(w for a, b, w in self._pairs if a is own and b is peer)
+        return repeated(own, peer, begin - np.array([*own.centre.tolist(), 0.0]), window)
 
     def _spread(self, placed: Placed) -> float:
         """Return how uncertain the peer's farthest wall is under a match, m."""

@@ -184,5 +184,8 @@ class Attempts:
 
     def _done(self, peer: str) -> None:
         self._turns += 1
-        self._work[peer].turn = self._turns
-        self._work[peer].search = None
+        work = self._work[peer]
+        work.turn = self._turns
+        if work.search is not None and not work.search.complete:
+            work.searched = 0.0  # the next search goes on where this one ended
+        work.search = None

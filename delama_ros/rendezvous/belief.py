@@ -2,7 +2,7 @@
 
 A pure state machine: no clock, no threads. It is updated with the outcomes of attempts, one at a
 time. Metres of matched wall add up over attempts that agree; where attempts were ambiguous, more
-of them are asked for, and a match must be far better than what the maps themselves hold twice.
+of them are asked for.
 A belief that later evidence contradicts is withdrawn and harder to earn the next time.
 """
 
@@ -38,11 +38,11 @@ class State(IntEnum):
 class Rules:
     """When a belief is formed and given up; metres are of matched wall."""
 
-    sure: float = 9.0  # m, lead of all attempts that agree, to be believed ...
+    sure: float = 3.0  # m, lead of all attempts that agree, to be believed ...
     sure_large: float = 24.0  # ... and for maps larger than a flat, which offer more to choose from
-    doubts: int = 4  # ambiguous attempts that are remembered; each asks for `sure` more
+    doubt: float = 9.0  # m, lead that each ambiguous attempt asks for besides ...
+    doubts: int = 4  # ... of the last ones
     wall: float = 0.0  # m, score that one attempt must reach as well
-    alike: float = 3.5  # a score must reach this times that of the matched part elsewhere
     most: float = 192.0  # m that are asked for at most, after withdrawals
     strikes: int = 2  # contradictions in a row that end a belief
     patience: int = 3  # outcomes without a match that end a candidate
@@ -183,19 +183,21 @@ class Belief:
         """Return the metres that attempts must add up to."""
         wanted = self.rules.sure_large if windows > 1 else self.rules.sure * self._effort
         wanted *= 2.0 ** min(self.withdrawals, 16)
-        doubts = self._doubts * self.rules.sure * self._effort
+        doubts = self._doubts * self.rules.doubt * self._effort
         return min(wanted + doubts, self.rules.most)
 
     def _confirm(self, outcome: Outcome) -> None:
         if self._transform is None or not self._agrees(outcome):
             self._clear()
         self.state = State.CANDIDATE
-        self._agreed += outcome.lead
+        # Successive maps of a flat share their data: what one attempt shows is no news in the next.
+        # Searches of large maps go on where maps changed, so theirs is.
+        large = outcome.windows > 1
+        self._agreed = self._agreed + outcome.lead if large else max(self._agreed, outcome.lead)
         self._effort = outcome.effort
         self._missed = 0
         self._take(outcome)
-        once = outcome.score >= max(self.rules.alike * outcome.alike, self.rules.wall)
-        if once and self._agreed >= self._wanted(outcome.windows):
+        if outcome.score >= self.rules.wall and self._agreed >= self._wanted(outcome.windows):
             self.state, self._strikes, self._doubts = State.JOINED, 0, 0
 
     def _check(self, outcome: Outcome) -> None:

@@ -16,7 +16,8 @@ from delama_ros.rendezvous.verify import Evidence
 # Of 844 right matches in generated plans, the worst had 0.6 m of contradiction; with
 # 4 cm of noise in every pose it was 1.1 m.
 HONEST, SHARE = 1.0, 0.02  # m, and per metre of matched wall
-STRICT = 10.0  # m of matched wall that a metre of contradiction outweighs before a match is used
+STRICT = 20.0  # m of matched wall that a metre of contradiction outweighs before a match is used
+VOTE = 0.5  # of that, for a window of a large map, which bends and does not decide alone
 
 
 class Reason(IntEnum):
@@ -33,6 +34,7 @@ class Reason(IntEnum):
     ONE_WINDOW = 8
     OTHER_MODEL = 9
     FORGOTTEN = 10
+    REPEATED = 11
 
     @property
     def text(self) -> str:
@@ -52,6 +54,7 @@ _TEXTS = {
     Reason.ONE_WINDOW: 'only one window matches',
     Reason.OTHER_MODEL: 'the peer uses another model',
     Reason.FORGOTTEN: 'forgotten on request',
+    Reason.REPEATED: 'what matches is there more than once',
 }
 
 
@@ -60,8 +63,8 @@ class Rule:
     """What a match needs to count; m of wall."""
 
     least: float = 6.0  # strength of a match at all
-    lead: float = 9.0  # lead of a match that decides
-    hint: float = 3.0  # lead that counts if later attempts say the same
+    lead: float = 3.0  # lead of a match that decides
+    hint: float = 1.0  # lead that counts if later attempts say the same
     weak: float = 2.0  # m that constrain the least constrained shift
     ambiguous: float = 0.5  # of the best score: a second match must stay below
     window: float = 4.0  # score of one window's match
@@ -86,9 +89,8 @@ class Outcome:
     share: float = 0.0  # of the smaller of the two surfaces
     score: float = 0.0  # m
     second: float = 0.0  # m, score of the best other match
-    alike: float = 0.0  # m, best score of the matched part in its own map, in another pose
     windows: int = 0  # that agree
-    lead: float = 0.0  # m of strength by which it is ahead of the best other match
+    lead: float = 0.0  # m of strength that neither another match nor a repetition explains
     searched: bool = False  # the best of all transforms; False: the one that was believed
     promising: bool = False  # not accepted, but would be if later attempts said the same
     effort: float = 1.0  # share of the usual metres that decide, as few transforms are possible

@@ -25,7 +25,7 @@ from delama_ros.rendezvous.candidates import (
     likely_turns,
     turned_spectra,
 )
-from delama_ros.rendezvous.outcome import Placed, Reason, Rule, agree, place
+from delama_ros.rendezvous.outcome import VOTE, Placed, Reason, Rule, agree, place
 from delama_ros.rendezvous.patches import WIDE, WINDOW, Patch, patches_of, search_patches_of
 from delama_ros.rendezvous.register import FIRST_ROUNDS, SAME, settled
 from delama_ros.rendezvous.se2 import Floats, apply, compose
@@ -99,6 +99,11 @@ class WindowSearch:
         self.done = self._at >= len(self._windows) or self._left <= 0
         return True
 
+    @property
+    def complete(self) -> bool:
+        """Whether all windows were looked at; if not, the next search goes on with the others."""
+        return self._at >= len(self._windows) or not self._wide
+
     def _order(self, window: Patch) -> int:
         """Return when to look at a window: matches that are known first, then what is new."""
         seen = self._known.windows.get(_key(window))
@@ -132,7 +137,8 @@ class WindowSearch:
             at = apply(np.array(candidate.transform), window.centre)
             near = self._fine[int(np.argmin(np.abs(centres - at).max(1)))]
             begin = np.array([*(at - near.centre).tolist(), candidate.transform[2]])
-            placed.append(place(near, window, settled(near, window, begin, FIRST_ROUNDS)))
+            first = settled(near, window, begin, FIRST_ROUNDS)
+            placed.append(place(near, window, first, VOTE))
         placed.sort(key=lambda p: -p.score)
         kept: list[Placed] = []
         for match in placed:
@@ -206,7 +212,8 @@ def _again(match: Placed) -> Placed:
     """Refine a match to the end."""
     own, peer = match.patches
     begin = compose(match.transform, np.array([*peer.centre.tolist(), 0.0]))
-    return place(own, peer, settled(own, peer, begin - np.array([*own.centre.tolist(), 0.0])))
+    settled_at = settled(own, peer, begin - np.array([*own.centre.tolist(), 0.0]))
+    return place(own, peer, settled_at, VOTE)
 
 
 def _key(patch: Patch) -> Key:

@@ -56,6 +56,19 @@ def test_the_frame_of_a_peer_is_found(degrees: float) -> None:
     assert np.sqrt(np.linalg.eigvalsh(outcome.covariance)[0]) > 0
 
 
+def test_metres_that_nothing_else_explains_decide() -> None:
+    own = surface(FLAT, pose(3.0, -2.0, 12.0), (-1.0, -1.0, 9.0, 6.0))
+    peer = surface(FLAT, pose(-20.0, 11.0, 80.0), (2.9, -1.0, 9.0, 10.0))
+    found = Search(own, peer).run()
+    assert found.lead < found.strength - 1.0  # a corner of one room is also one of another
+    assert found.lead < found.strength - found.second
+    above = Search(own, peer, Rule(lead=found.lead + 0.1)).run()
+    below = Search(own, peer, Rule(lead=found.lead - 0.1)).run()
+    assert (below.accepted, below.reason) == (True, Reason.MATCHED)
+    assert (above.accepted, above.promising) == (False, True)
+    assert above.reason in (Reason.REPEATED, Reason.LITTLE_SHARED)
+
+
 def test_other_buildings_are_refused() -> None:
     other = [(0.0, 0.0, 5.2, 2.7), (5.4, 0.0, 9.0, 4.9), (0.0, 2.9, 2.1, 7.0), (2.3, 2.9, 5.2, 7.0),
              (5.1, 1.0, 5.5, 1.9), (1.0, 2.6, 1.9, 3.0), (3.0, 2.6, 3.8, 3.0)]  # fmt: skip
