@@ -94,6 +94,8 @@ def _report(text: str) -> None:
 
 def show(figures: dict[str, Any]) -> None:
     """Print how many transforms were found and how many are false, with errors and times."""
+    from delama_ros.rendezvous.outcome import Rule
+
     rows = [
         [
             f'{100 * row["from"]:.0f} to {100 * row["to"]:.0f} %', str(row['pairs']),
@@ -107,6 +109,8 @@ def show(figures: dict[str, Any]) -> None:
         f'false transforms: {figures["false"]} of {figures["attempts"]} pairs in the same plan, '
         f'{other["false"]} of {other["attempts"]} pairs in different plans'
     )
+    if leads := other['highest_leads_m']:
+        print(f'largest lead in different plans: {leads[0]:g} m, {Rule().lead:g} m is accepted')
     for key, text, unit in (
         ('error_cm', 'position error where the maps match', 'cm'),
         ('error_deg', 'heading error', '°'),

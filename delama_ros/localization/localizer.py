@@ -133,7 +133,7 @@ class Localizer:
         if status is Status.FAILED:
             self.failures += 1
             if self.failures >= self.settings.lost_after:
-                self.relocator, status = Relocator(), Status.LOST
+                self.relocator, status = Relocator(expected=self.pose), Status.LOST
         else:
             self.failures, self.trusted = 0, odom
             self.history.add(stamp, odom, self.pose)
@@ -329,9 +329,10 @@ class Localizer:
             self.own.graph.priors[key] = Prior(prior.keyframe, moved, prior.information)
         self._follow(compose(by, self.pose))
         if self.relocator is not None:
-            hint = self.relocator.hint
+            hint, expected = self.relocator.hint, self.relocator.expected
             self.relocator = Relocator(
-                None if hint is None else compose(by, hint), self.relocator.radius
+                None if hint is None else compose(by, hint), self.relocator.radius,
+                self.pose if expected else None,
             )
         if self.map is not None:
             self._rebuild()

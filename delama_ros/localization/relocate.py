@@ -31,6 +31,7 @@ CONTRADICTED = 0.2  # largest share of a scan in known free space ...
 THROUGH = 0.08  # ... and of points seen through, both ways, over all scans
 DOUBTFUL = 0.01  # share seen through that calls for as much motion again
 WITNESSES = 6  # nearest keyframes asked about that
+RESUMED = 3.0  # m of odometry for which the pose that it predicts is a hypothesis, too
 RIVAL = 0.9  # of the best fit, from which on another place cannot be ruled out
 
 
@@ -46,6 +47,7 @@ class Hypothesis:
     turned: float  # rad
     judged: int = 0  # points that should have been seen, both ways ...
     through: int = 0  # ... and those of them seen through
+    expected: bool = False  # where odometry says: somebody may only have blocked the view
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,12 +62,29 @@ class Look:
 class Relocator:
     """One search for a lost robot; make a new one for the next."""
 
-    def __init__(self, hint: Floats | None = None, radius: float | None = None) -> None:
+    def __init__(
+        self, hint: Floats | None = None, radius: float | None = None,
+        expected: Floats | None = None,
+    ) -> None:
+        """Begin a search.
+
+        Args:
+            hint: (3,) pose near which to search first.
+            radius: m around the hint to which the search is limited.
+            expected: (3,) pose by odometry of a robot that was tracked until just now.
+        """
         self.hint = hint
         self.radius = radius
         self.hypotheses: list[Hypothesis] = []
+        if expected is not None:
+            self.hypotheses = [Hypothesis(expected, 0.0, 0, 0, 0.0, 0.0, expected=True)]
         self._middles: list[int] | None = None  # ids of submaps still to be searched
         self._swept = False
+
+    @property
+    def expected(self) -> bool:
+        """Whether the pose by odometry is among the places that are looked at."""
+        return any(h.expected for h in self.hypotheses)
 
     def step(self, own: OwnMap, scan: Look, motion: Motion, around: Floats) -> Floats | None:
         """Take in one scan.
@@ -81,7 +100,8 @@ class Relocator:
 
         """
         self.hypotheses = [
-            h for h in (self._follow(own, scan, motion, h) for h in self.hypotheses) if h.missed < 2
+            h for h in (self._follow(own, scan, motion, h) for h in self.hypotheses)
+            if h.missed < 2 or (h.expected and h.travelled < RESUMED)
         ]
         self._search(own, scan.surfels, around)
         self.hypotheses.sort(key=lambda h: -h.fit)
@@ -89,6 +109,12 @@ class Relocator:
         return self._verdict()
 
     def _verdict(self) -> Floats | None:
+        for h in self.hypotheses:
+            # Odometry and several scans in a row say the same: no other place is as likely, even
+            # if what blocked the view was a door that is open now.
+            resumed = h.expected and h.confirmed >= CONFIRMATIONS and not h.missed
+            if resumed and h.through <= CONTRADICTED * h.judged:
+                return h.pose
         if not (self._swept and self.hypotheses):
             return None
         best = self.hypotheses[0]
@@ -119,6 +145,8 @@ class Relocator:
         local = own.build(rows[: own.settings.local_keyframes], prediction, FINE)
         found = own.matcher.track(local, scan.surfels, prediction, motion)
         if not plausible(own, found, scan.surfels):
+            if moved.expected:  # a view that is still blocked says nothing about the place
+                moved = replace(moved, fit=0.0, confirmed=0, judged=0, through=0)
             return replace(moved, missed=moved.missed + 1)
         witnesses = own.keyframes.near(found.pose, own.settings.local_radius)[:WITNESSES]
         judged, through = both_ways(
@@ -181,8 +209,9 @@ class Relocator:
             for k, other in enumerate(kept):
                 off = relative(other.pose, h.pose)
                 if math.hypot(off[0], off[1]) < 0.4 and abs(wrap(float(off[2]))) < 0.3:
-                    if h.confirmed > other.confirmed:
-                        kept[k] = h
+                    expected = h.expected or other.expected
+                    longer = h if h.confirmed > other.confirmed else other
+                    kept[k] = replace(longer, expected=expected)
                     break
             else:
                 kept.append(h)

@@ -48,3 +48,32 @@ def test_a_room_of_the_same_size_in_another_building_is_not_taken_for_a_known_on
         estimate = localizer.add(100 + 0.1 * i, odom, scan(there, pose, rng))
         assert estimate.status is Status.LOST
     assert localizer.own.keyframes.next_id == before
+
+
+@pytest.mark.parametrize('door', [False, True])
+def test_a_robot_whose_view_was_blocked_goes_on_where_odometry_says(door):
+    """Somebody stands around the robot, or a door swings open, on the way into the unknown."""
+    rng, localizer = np.random.default_rng(3), Localizer()
+    furniture = box(1.0, 0, 1.8, 0.5) + box(2.5, 3.4, 4.2, 4.0) + box(7, 3, 8, 4)
+    room = [[0, 0, 5, 0], [0, 0, 0, 4], [0, 4, 5, 4], [5, 0, 5, 1.5], [5, 2.7, 5, 4]]
+    opened = np.array(room + furniture + box(5, -3, 11, 6)[:3])
+    closed = np.array([*opened, [5, 1.5, 5, 2.7]])
+    before, wait = drive([(1.0, 2.0), (4.0, 2.0)]), np.tile([4.0, 2.0, 0.0], (10, 1))
+    after = drive([(4.0, 2.0), (9.0, 2.0)])
+    states, errors = [], []
+    for i, pose in enumerate(np.concatenate([before, wait, after])):
+        seen = closed if door and i < len(before) + len(wait) else opened
+        if len(before) <= i < len(before) + len(wait):
+            seen = np.array([*seen, *box(pose[0] - 0.4, 1.5, pose[0] + 0.5, 2.4)])
+        odom = relatives(before[0], pose)
+        known = localizer.own.keyframes.next_id
+        estimate = localizer.add(0.1 * i, odom, scan(seen, pose, rng))
+        states.append(estimate.status)
+        errors.append(np.hypot(*(estimate.pose - odom)[:2]))
+        if estimate.status in (Status.FAILED, Status.LOST):
+            assert localizer.own.keyframes.next_id == known
+    assert Status.LOST in states[len(before):]
+    back = states.index(Status.RELOCALISED) - len(before) - len(wait)
+    assert back <= 6
+    assert not {Status.LOST, Status.FAILED} & {*states[len(before) + len(wait) + back:]}
+    assert max(errors) < 0.05

@@ -8,6 +8,7 @@ from delama_ros.experiments.rendezvous.episodes import run_models
 from delama_ros.experiments.rendezvous.follow import evaluate_beliefs, follow
 from delama_ros.experiments.rendezvous.study import evaluate_rendezvous
 from delama_ros.rendezvous.belief import Rules
+from delama_ros.rendezvous.outcome import Rule
 
 STEPS = (4, 6, 8, 10, 12)
 
@@ -34,10 +35,12 @@ def test_figures_of_the_study_add_up() -> None:
         ['generated:901', 'generated:902'], seeds=(0,), steps=(4,), pairs=2, different=3
     )
     assert figures['attempts'] == 4
-    assert figures['different'] == {
-        'attempts': 3, 'false': 0,
-        'highest_scores_m': sorted(figures['different']['highest_scores_m'], reverse=True),
-    }  # fmt: skip
+    different = figures['different']
+    assert (different['attempts'], different['false']) == (3, 0)
+    for key in ('highest_scores_m', 'highest_leads_m'):
+        assert different[key] == sorted(different[key], reverse=True)
+    assert len(different['highest_scores_m']) == 3
+    assert max(different['highest_leads_m']) < Rule().lead
     rows = figures['found']['smaller']['all'][2:]
     assert sum(row['pairs'] for row in rows) == 4
     assert figures['false'] == 0

@@ -13,13 +13,16 @@ import numpy as np
 
 from delama_ros.experiments.rendezvous.episodes import STEPS, Models, run_models
 from delama_ros.rendezvous.attempt import Search
-from delama_ros.rendezvous.outcome import Outcome, Rule
+from delama_ros.rendezvous.outcome import Outcome, Reason, Rule
 from delama_ros.rendezvous.patches import patches_of
 from delama_ros.rendezvous.se2 import Floats, apply, compose, difference
 from delama_ros.rendezvous.surface import Surface, surface_of
 from delama_ros.rendezvous.verify import verify
 
 WRONG = 0.5, math.radians(5.0)  # m or rad from the truth: another place
+CLOSE_CALLS = {reason.name for reason in (
+    Reason.MATCHED, Reason.REPEATED, Reason.LITTLE_SHARED,
+)}  # fmt: skip
 BINS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8, 1.01)  # of shared surface
 
 
@@ -37,6 +40,7 @@ class Trial:
     radians: float
     matched: float  # m
     score: float  # m
+    lead: float  # m
     seconds: float  # of processor time
 
 
@@ -71,7 +75,7 @@ def trial(own: Surface, peer: Surface, truth: Floats | None, step: int, rule: Ru
     right = metres <= WRONG[0] and radians <= WRONG[1]
     return Trial(
         step, *shares, outcome.accepted, outcome.reason.name, right, metres, radians,
-        outcome.matched, outcome.score, seconds,
+        outcome.matched, outcome.score, outcome.lead, seconds,
     )  # fmt: skip
 
 
@@ -168,6 +172,10 @@ def _figures(
             'attempts': len(others),
             'false': sum(t.accepted for t in others),
             'highest_scores_m': sorted((round(t.score, 1) for t in others), reverse=True)[:5],
+            # of matches that nothing but their lead speaks against
+            'highest_leads_m': sorted(
+                (round(t.lead, 2) for t in others if t.reason in CLOSE_CALLS), reverse=True
+            )[:5],
         },
         'error_cm': _quantiles([100 * t.metres for t in good]),
         'error_deg': _quantiles([math.degrees(t.radians) for t in good]),
