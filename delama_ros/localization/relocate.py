@@ -31,7 +31,8 @@ CONTRADICTED = 0.2  # largest share of a scan in known free space ...
 THROUGH = 0.08  # ... and of points seen through, both ways, over all scans
 DOUBTFUL = 0.01  # share seen through that calls for as much motion again
 WITNESSES = 6  # nearest keyframes asked about that
-RESUMED = 3.0  # m of odometry for which the pose that it predicts is a hypothesis, too
+RESUMED = 3.0  # m without a match for which the pose by odometry stays a hypothesis, and ...
+AGAIN = 0.5  # ... m on which scans must match there, if they fit less well than usual
 RIVAL = 0.9  # of the best fit, from which on another place cannot be ruled out
 
 
@@ -47,7 +48,8 @@ class Hypothesis:
     turned: float  # rad
     judged: int = 0  # points that should have been seen, both ways ...
     through: int = 0  # ... and those of them seen through
-    expected: bool = False  # where odometry says: somebody may only have blocked the view
+    expected: bool = False  # where odometry says: somebody may only have blocked the view ...
+    astray: float = 0.0  # ... for so many m
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +103,7 @@ class Relocator:
         """
         self.hypotheses = [
             h for h in (self._follow(own, scan, motion, h) for h in self.hypotheses)
-            if h.missed < 2 or (h.expected and h.travelled < RESUMED)
+            if h.missed < 2 or (h.expected and h.astray < RESUMED)
         ]
         self._search(own, scan.surfels, around)
         self.hypotheses.sort(key=lambda h: -h.fit)
@@ -110,10 +112,13 @@ class Relocator:
 
     def _verdict(self) -> Floats | None:
         for h in self.hypotheses:
-            # Odometry and several scans in a row say the same: no other place is as likely, even
-            # if what blocked the view was a door that is open now.
-            resumed = h.expected and h.confirmed >= CONFIRMATIONS and not h.missed
-            if resumed and h.through <= CONTRADICTED * h.judged:
+            # Odometry and several scans in a row say the same: no other place is as likely. What
+            # blocked the view may have been a door that is open now, but a robot that was carried
+            # off meanwhile would find other contradictions: then it has to move a little.
+            through = h.through / max(h.judged, 1)
+            well = h.fit >= FIT and through <= THROUGH
+            moved = h.travelled >= AGAIN and through <= CONTRADICTED
+            if h.expected and h.confirmed >= CONFIRMATIONS and not h.missed and (well or moved):
                 return h.pose
         if not (self._swept and self.hypotheses):
             return None
@@ -146,7 +151,10 @@ class Relocator:
         found = own.matcher.track(local, scan.surfels, prediction, motion)
         if not plausible(own, found, scan.surfels):
             if moved.expected:  # a view that is still blocked says nothing about the place
-                moved = replace(moved, fit=0.0, confirmed=0, judged=0, through=0)
+                moved = replace(
+                    moved, fit=0.0, confirmed=0, judged=0, through=0, travelled=0.0, turned=0.0,
+                    astray=moved.astray + motion.distance,
+                )
             return replace(moved, missed=moved.missed + 1)
         witnesses = own.keyframes.near(found.pose, own.settings.local_radius)[:WITNESSES]
         judged, through = both_ways(
@@ -209,13 +217,12 @@ class Relocator:
             for k, other in enumerate(kept):
                 off = relative(other.pose, h.pose)
                 if math.hypot(off[0], off[1]) < 0.4 and abs(wrap(float(off[2]))) < 0.3:
-                    expected = h.expected or other.expected
-                    longer = h if h.confirmed > other.confirmed else other
-                    kept[k] = replace(longer, expected=expected)
+                    if h.expected or (h.confirmed > other.confirmed and not other.expected):
+                        kept[k] = h
                     break
             else:
                 kept.append(h)
-        self.hypotheses = kept[:HYPOTHESES]
+        self.hypotheses = [h for n, h in enumerate(kept) if n < HYPOTHESES or h.expected]
 
 
 def plausible(own: OwnMap, found: Alignment, scan: Surfels) -> bool:

@@ -243,6 +243,7 @@ class Mapper:
         """
         self.agent.restore(state)
         self._keyframes.restore(state)
+        self._guests, self._known = [], None
         self._observed = self.agent.learned
         # Tiles of a file that was saved without keyframes stay where they are.
         self._fixed = np.asarray(state.get('fixed', np.sort(encode(state['keys']))), np.int64)

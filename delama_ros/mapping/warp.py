@@ -21,6 +21,7 @@ from delama_ros.geometry.pose_math import transform
 from delama_ros.geometry.poses import as_pose, inverse
 from delama_ros.mapping.tiles import PARTS, TileModel, part_means
 
+CHUNK = 256  # tiles that are resampled at once
 LEAST = 1e-9  # evidence of a cell that says nothing
 
 
@@ -50,12 +51,17 @@ def warp(model: Model, tile: TileModel, shift: Pose) -> Statistics:
     known = (decode(model.codes) * edge)[:, None] + inner
     there = np.floor(transform(shift, known[weights.reshape(-1, size**2) > LEAST]) / edge)
     codes = np.unique(encode(there.astype(np.int64)))
-    wanted = transform(as_pose(inverse(shift)), (decode(codes) * edge)[:, None] + inner)
-    value, weight = _sampled(model.codes, values, weights, wanted / tile.resolution - 0.5)
-    H, r, evidence = tile.least_squares(weight, weight * value)
-    # What is known must not spread: a part that the map hardly reaches stays unknown.
-    covered = part_means((weight > LEAST).astype(np.float64).reshape(-1, size, size))
-    return Statistics(codes, H, r, np.where(covered >= 0.5, evidence, 0.0))
+    back = as_pose(inverse(shift))
+    found = []
+    for begin in range(0, max(len(codes), 1), CHUNK):  # bounds the memory
+        some = decode(codes[begin : begin + CHUNK])
+        wanted = transform(back, (some * edge)[:, None] + inner)
+        value, weight = _sampled(model.codes, values, weights, wanted / tile.resolution - 0.5)
+        H, r, evidence = tile.least_squares(weight, weight * value)
+        # What is known must not spread: a part that the map hardly reaches stays unknown.
+        covered = part_means((weight > LEAST).astype(np.float64).reshape(-1, size, size))
+        found.append((H, r, np.where(covered >= 0.5, evidence, 0.0)))
+    return Statistics(codes, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def merged(model: Model, others: Sequence[Statistics], tile: TileModel, ridge: float) -> Model:
@@ -63,7 +69,8 @@ def merged(model: Model, others: Sequence[Statistics], tile: TileModel, ridge: f
 
     Args:
         model: stays as it is in tiles of which others know nothing.
-        others: as `warp` returns them; they share no data with the model or each other.
+        others: as `warp` returns them. Data that the model already holds, such as that of a peer
+            which has just left this frame for another one, counts twice.
         tile: what the model means.
         ridge: added to the diagonal of each tile's normal equations.
     """

@@ -75,7 +75,7 @@ class Search:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing was left out for want of time."""
+        """Whether no window was left out for want of time."""
         return self._windows is None or self._windows.complete
 
     @staticmethod
@@ -119,11 +119,12 @@ class Search:
         exact = self._effort == 1.0 or self._spread(best) <= self._surfaces[1].resolution
         alike = self._alike(best) if exact and lead >= rule.hint else 0.0
         unique = lead - alike
+        rivalled = second >= rule.ambiguous * best.score
         if best.evidence.matched < rule.hint or not exact:
             reason = Reason.LITTLE_SHARED
         elif best.strength < rule.hint:
             reason = Reason.CONTRADICTED
-        elif best.strength >= rule.least and second >= rule.ambiguous * best.score:
+        elif rivalled and best.strength >= rule.least:
             reason = Reason.AMBIGUOUS
         elif best.evidence.weak < rule.weak:
             reason = Reason.WEAK_DIRECTION
@@ -132,8 +133,10 @@ class Search:
         elif lead >= rule.lead > unique:
             reason = Reason.REPEATED
         else:
-            reason = Reason.MATCHED if unique >= rule.lead else Reason.LITTLE_SHARED
-        promising = reason in (Reason.LITTLE_SHARED, Reason.REPEATED) and unique >= rule.hint
+            decides = unique >= rule.lead and not rivalled
+            reason = Reason.MATCHED if decides else Reason.LITTLE_SHARED
+        short = reason in (Reason.LITTLE_SHARED, Reason.REPEATED)
+        promising = exact and short and unique >= rule.hint
         return replace(
             self._outcome([best], reason, max(second, 0.0)), lead=unique, promising=promising,
         )

@@ -141,7 +141,7 @@ class Attempts:
                 end = self._clock()
                 longest = max(longest, end - start)
                 if outcome is not None:
-                    self._done(task.peer)
+                    self._done(task.peer, outcome)
                     results.append(Result(task.peer, outcome, True, end - start))
                     search = None
         return results
@@ -172,7 +172,8 @@ class Attempts:
             return None
         if work.search is None:
             length = self._own.surface.length + peer.surface.length
-            if length < work.searched * (1.0 + GROWTH) and work.searched > 0.0:
+            # Maps also shrink: those of other frames are part of the own one for a step only.
+            if abs(length - work.searched) < GROWTH * work.searched:
                 return None
             if not task.windows and Search.votes(self._own.surface, peer.surface):
                 return None
@@ -182,10 +183,10 @@ class Attempts:
             work.searched = length
         return work.search
 
-    def _done(self, peer: str) -> None:
+    def _done(self, peer: str, outcome: Outcome) -> None:
         self._turns += 1
         work = self._work[peer]
         work.turn = self._turns
-        if work.search is not None and not work.search.complete:
-            work.searched = 0.0  # the next search goes on where this one ended
+        if work.search is not None and not (outcome.accepted or work.search.complete):
+            work.searched = 0.0  # the next search goes on where this one ran out of time
         work.search = None

@@ -197,7 +197,8 @@ class Belief:
         self._effort = outcome.effort
         self._missed = 0
         self._take(outcome)
-        if outcome.score >= self.rules.wall and self._agreed >= self._wanted(outcome.windows):
+        enough = outcome.score >= self.rules.wall and self._agreed >= self._wanted(outcome.windows)
+        if outcome.accepted and enough:
             self.state, self._strikes, self._doubts = State.JOINED, 0, 0
 
     def _check(self, outcome: Outcome) -> None:

@@ -64,7 +64,7 @@ class Rule:
 
     least: float = 6.0  # strength of a match at all
     lead: float = 3.0  # lead of a match that decides
-    hint: float = 1.0  # lead that counts if later attempts say the same
+    hint: float = 1.0  # lead of a candidate
     weak: float = 2.0  # m that constrain the least constrained shift
     ambiguous: float = 0.5  # of the best score: a second match must stay below
     window: float = 4.0  # score of one window's match
@@ -92,7 +92,7 @@ class Outcome:
     windows: int = 0  # that agree
     lead: float = 0.0  # m of strength that neither another match nor a repetition explains
     searched: bool = False  # the best of all transforms; False: the one that was believed
-    promising: bool = False  # not accepted, but would be if later attempts said the same
+    promising: bool = False  # not accepted, but worth showing as a candidate
     effort: float = 1.0  # share of the usual metres that decide, as few transforms are possible
 
     @property

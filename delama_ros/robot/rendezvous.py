@@ -33,6 +33,7 @@ from delama_ros.robot.closures import Closures
 from delama_ros.robot.status import FrameState
 
 FRAMES = 16  # other frames that are looked at
+GUEST = 1000  # tiles of a map in another frame that is shown: resampling them takes half a second
 NO_TAG = Tag('', 0)
 STATES = {
     State.SEARCHING: FrameState.SEARCHING,
@@ -159,12 +160,15 @@ class Rendezvous:
             )
             for name, belief in known.items()
         ]
+        before = frozenset(self._tried)
         for result in attempts.run(tasks, budget):
-            # A second search in one step counts if it decides by itself: the leads of the same
-            # walls must not add up.
-            if result.outcome.accepted or result.peer not in self._tried:
-                known[result.peer].update(result.outcome)
-            self._tried.add(result.peer)
+            # A second search in a step may find what the first one missed. What windows of large
+            # maps say must not add up twice, and that nothing is found either is no news.
+            outcome = result.outcome
+            if result.peer not in before or (outcome.accepted and outcome.windows <= 1):
+                known[result.peer].update(outcome)
+            if result.searched:
+                self._tried.add(result.peer)
 
     def _welcome(self) -> bool:
         """Show the maps of frames that are newly believed beside the robot's own."""
@@ -174,7 +178,8 @@ class Rendezvous:
         for tag in new:
             transform = self.frames[tag].transform
             assert transform is not None
-            self._mapper.add_guest(self._others[tag], as_pose(transform))
+            if len(self._others[tag].codes) <= GUEST:
+                self._mapper.add_guest(self._others[tag], as_pose(transform))
         self._guests.update(new)
         return bool(new)
 

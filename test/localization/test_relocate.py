@@ -77,3 +77,20 @@ def test_a_robot_whose_view_was_blocked_goes_on_where_odometry_says(door):
     assert back <= 6
     assert not {Status.LOST, Status.FAILED} & {*states[len(before) + len(wait) + back:]}
     assert max(errors) < 0.05
+
+
+def test_a_robot_that_was_carried_off_behind_a_cover_stays_lost():
+    """It wakes up in a room of the same size that is furnished differently; its wheels stood."""
+    here = np.array(box(0, 0, 6, 5) + box(1.0, 3.5, 2.0, 4.2) + box(4.5, 0.5, 5.2, 1.0))
+    there = np.array(box(0, 0, 6, 5) + box(1.2, 1.0, 2.2, 1.7) + box(3.8, 3.9, 5.0, 4.4))
+    rng, localizer = np.random.default_rng(8), Localizer()
+    poses = drive([(1.0, 1.5), (3.5, 1.5), (5.0, 2.5), (3.5, 3.5), (3.0, 2.0)])
+    end = poses[-1]
+    covered = np.array(box(end[0] - 0.4, end[1] - 0.4, end[0] + 0.4, end[1] + 0.5))
+    views = [here] * len(poses) + [covered] * 10 + [there] * 30
+    at = np.concatenate([poses, np.tile(end, (40, 1))])
+    states = [
+        localizer.add(0.1 * i, relatives(poses[0], pose), scan(walls, pose, rng)).status
+        for i, (walls, pose) in enumerate(zip(views, at, strict=True))
+    ]
+    assert set(states[-30:]) == {Status.LOST}

@@ -98,6 +98,15 @@ def test_a_guest_is_worth_as_much_as_a_peer_in_the_same_frame(run, scans) -> Non
     np.testing.assert_array_equal(sent.codes, ann.agent.local.codes)
 
 
+def test_a_memory_that_is_loaded_has_no_guests(scans) -> None:
+    ann, bob = solo('ann', scans[0]), solo('bob', scans[1], SHIFT)
+    saved, before = ann.state(), ann.occupancy()
+    ann.add_guest(bob.known, as_pose(inverse(SHIFT)))
+    assert not np.array_equal(ann.occupancy().cells, before.cells)
+    ann.restore(saved)
+    np.testing.assert_array_equal(ann.known.codes, ann.agent.local.codes)
+
+
 def test_a_frame_that_changes_takes_the_map_along_at_once(run, scans) -> None:
     ann = solo('ann', scans[0], SHIFT)
     ann.reframe('bob:1', as_pose(inverse(SHIFT)))

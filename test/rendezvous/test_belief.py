@@ -52,6 +52,8 @@ def test_one_match_is_a_belief_if_it_shows_enough() -> None:
     assert bond(belief) is Bond.HELD
     assert 'joined: x 3.00 m, y -2.00 m, yaw 57.3°' in belief.explain()
     assert Belief('b').update(replace(hint, promising=False)) is State.SEARCHING
+    # However far ahead, what an attempt did not accept is not believed.
+    assert Belief('b').update(replace(hint, lead=30.0, score=40.0)) is State.CANDIDATE
 
 
 def test_large_maps_offer_more_to_choose_from_and_have_to_show_more() -> None:

@@ -67,6 +67,10 @@ def test_metres_that_nothing_else_explains_decide() -> None:
     assert (below.accepted, below.reason) == (True, Reason.MATCHED)
     assert (above.accepted, above.promising) == (False, True)
     assert above.reason in (Reason.REPEATED, Reason.LITTLE_SHARED)
+    # A rival decides against a match also where it is too short for the attempt to be ambiguous.
+    share = 0.9 * found.second / found.score
+    rivalled = Search(own, peer, Rule(ambiguous=share, least=99.0)).run()
+    assert (rivalled.accepted, rivalled.reason) == (False, Reason.LITTLE_SHARED)
 
 
 def test_other_buildings_are_refused() -> None:
