@@ -136,6 +136,9 @@ class Robot:
 
     def find_frames(self) -> None:
         """Compare models after a step, if the robot does not know where it started."""
+        if self.rendezvous is not None:
+            # Its own frame may have other users after it has left it in the first step.
+            self._anchors.begin(self._name, self.mapper.agent.frame)
         move = self._robot.find_frames()
         if move is not None and self._newest is not None:
             self._newest = self._newest.moved(as_pose(move.transform))

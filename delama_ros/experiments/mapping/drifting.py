@@ -106,6 +106,8 @@ class DriftingRobot:
     def find_frames(self) -> None:
         """Compare models after a step; the localizer follows to another frame."""
         if self.rendezvous is not None:
+            # Its own frame may have other users after it has left it in the first step.
+            self._anchors.begin(self.mapper.agent.name, self.mapper.agent.frame)
             move = self.rendezvous.update(math.inf)
             if move is not None:
                 self._localizer.transform(move.transform)
