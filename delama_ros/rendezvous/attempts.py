@@ -172,7 +172,7 @@ class Attempts:
             return None
         if work.search is None:
             length = self._own.surface.length + peer.surface.length
-            # Maps also shrink: those of other frames are part of the own one for a step only.
+            # A map can also shrink: guests from other frames stay in it for one step only.
             if abs(length - work.searched) < GROWTH * work.searched:
                 return None
             if not task.windows and Search.votes(self._own.surface, peer.surface):

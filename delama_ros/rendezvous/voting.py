@@ -101,7 +101,7 @@ class WindowSearch:
 
     @property
     def complete(self) -> bool:
-        """Whether all windows were looked at; if not, the next search goes on with the others."""
+        """Whether all windows were searched for; if not, the next search takes the rest."""
         return self._at >= len(self._windows) or not self._wide
 
     def _order(self, window: Patch) -> int:
