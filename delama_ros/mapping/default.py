@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +18,6 @@ from delama_ros.mapping.tiles import FIRM, PARTS
 
 PACKAGED = Path(__file__).parent.parent / 'checkpoints' / 'mapping.npz'
 
-GATE = 0.62  # distance beyond which two maps show different places
 # The memory is a sum, so that the influence of λ1 shrinks as evidence grows. Each neighbour has a
 # budget of its own, so that all its evidence counts; further rounds only relay models.
 SETTINGS = Settings(
@@ -58,11 +58,14 @@ def find(checkpoint: str | Path | None) -> Checkpoint:
 
 
 def map_distance(checkpoint: Checkpoint) -> Distance:
-    """Return the distance between maps that the checkpoint's settings name."""
+    """Return the distance between maps that the checkpoint's settings name.
+
+    It has no gate: `trust` decides whose maps are wrong.
+    """
     if checkpoint.settings.distance != 'overlap':
         return by_name(checkpoint.settings.distance)
     model = checkpoint.model
-    return Overlap(model.part_table, model.bias, gate=GATE, looked=FIRM)
+    return Overlap(model.part_table, model.bias, gate=math.inf, looked=FIRM)
 
 
 def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper:
@@ -76,7 +79,7 @@ def make_mapper(robot: str, checkpoint: Checkpoint, **changes: object) -> Mapper
     settings = replace(checkpoint.settings, **changes)  # type: ignore[arg-type]
     used = replace(checkpoint, settings=settings)
     shape = Shape(len(used.model.table), 1, PARTS**2)
-    fusion = Fusion(shape, settings, used.model.part_matrices)
+    fusion = Fusion(shape, settings, used.model)
     agent = Agent(
         robot,
         settings,

@@ -46,6 +46,8 @@ from delama_ros.core.blocks import (
 )
 from delama_ros.core.memory import fading, local_solve
 from delama_ros.core.settings import Settings
+from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.trust import Trust
 
 BEFORE = ''  # stands for all robots, as far as they were known before a restart
 
@@ -53,24 +55,28 @@ BEFORE = ''  # stands for all robots, as far as they were known before a restart
 class Fusion:
     """The model update of one robot: its refined model and the evidence behind it."""
 
-    def __init__(self, shape: Shape, settings: Settings, matrices: Floats) -> None:
+    def __init__(self, shape: Shape, settings: Settings, model: TileModel) -> None:
         """Begin without a model.
 
         Args:
             shape: of a tile's block.
             settings: λ1, forgetting and rounds.
-            matrices: (P, K, K), Σ φ φᵀ over the cells of each part of a tile.
+            model: what a block means.
         """
         self.model = Model.empty(shape)
         self.partners: frozenset[str] = frozenset()
         self._shape = shape
         self._settings = settings
-        self._matrices = matrices
+        self._matrices: Floats = model.part_matrices
+        self.trust = Trust(model, settings)
         self._direct: dict[str, Model] = {}  # last local model of each trusted robot
         self._relayed: dict[str, Model] = {}  # last refined model of each neighbour
         self._epochs: dict[str, int] = {}  # latest known epoch of each robot
         self._left: frozenset[str] = frozenset()  # robots that took back all they said
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
+        # What is believed in this step of robots that left, and of what neighbours pass on.
+        self._departed: dict[str, Model] = {}
+        self._believed: dict[str, Model] = {}
 
     @property
     def theta(self) -> Blocks:
@@ -82,6 +88,19 @@ class Fusion:
         """Robots whose local models enter this one, received or not, with the models' epochs."""
         return {robot: model.epochs.get(robot, 0) for robot, model in self._direct.items()}
 
+    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+        """Return what is believed of the local models; forget robots that are not believed."""
+        self._direct = {robot: self._faded(model) for robot, model in self._direct.items()}
+        self._relayed = {robot: self._faded(model) for robot, model in self._relayed.items()}
+        departed = {r: m for r, m in self._direct.items() if r not in received}
+        admitted = self.trust.admit(local.model, {**departed, **received})
+        distrusted = self.trust.distrusted
+        if distrusted:
+            self._excluded |= distrusted
+            self._drop_outdated()
+        self._departed = {r: admitted[r] for r in sorted(departed) if r in admitted}
+        return {robot: admitted[robot] for robot in received if robot in admitted}
+
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
     ) -> tuple[int, Model] | None:
@@ -92,8 +111,6 @@ class Fusion:
         for models in (self._direct, self._relayed):
             for robot in strangers & frozenset(models):
                 del models[robot]
-            for robot, model in models.items():
-                models[robot] = self._faded(model)
         self._direct |= trusted
         self._epochs |= local.model.epochs
         for robot, model in received.items():
@@ -109,6 +126,7 @@ class Fusion:
         ) - relation.one_way
         if not self.partners:
             self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
+        self._believed = self.trust.admit_relayed(self._relayed)
         return self._round()
 
     def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
@@ -119,6 +137,7 @@ class Fusion:
                     self._epochs[robot] = max(epoch, self._epochs.get(robot, 0))
         self._relayed |= received
         self._drop_outdated()
+        self._believed = self.trust.admit_relayed(self._relayed)
         return self._round()
 
     def _drop_outdated(self) -> None:
@@ -156,8 +175,8 @@ class Fusion:
     def _fuse(self) -> None:
         local, settings = self._local, self._settings
         direct = {robot: self._direct[robot] for robot in self._weights}
-        departed = [self._direct[robot] for robot in sorted(self._direct) if robot not in direct]
-        extra = departed + [self._relayed[robot] for robot in sorted(self._relayed)]
+        departed = [m for robot, m in self._departed.items() if robot in self._direct]
+        extra = departed + [self._believed[robot] for robot in sorted(self._believed)]
         codes = union(local.codes, *(model.codes for model in [*direct.values(), *extra]))
         right = spread(local.memory.b, local.codes, codes).copy()
         evidence = spread(local.model.evidence, local.codes, codes)

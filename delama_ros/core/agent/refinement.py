@@ -46,6 +46,14 @@ class Refinement(Protocol):
     def sources(self) -> Mapping[str, int]:
         """Robots whose models enter this agent's, received or not, with the models' epochs."""
 
+    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+        """Return what is believed of the neighbours' local models, before anything is made of them.
+
+        Args:
+            local: what the agent learned from its own data.
+            received: local model of each neighbour.
+        """
+
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
     ) -> tuple[int, Model] | None:
@@ -106,6 +114,10 @@ class Jacobi:
         self._settings = settings
         # How far collaboration moved θ in the last completed step.
         self._carry = Blocks.empty(*shape[:2])
+
+    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+        """Return all: the graph alone decides whose model counts."""
+        return dict(received)
 
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]

@@ -1,0 +1,134 @@
+"""Where the maps of several robots agree, and where they contradict each other, cell by cell.
+
+A cell of about 10 cm is wall or open in a map, or neither. Open means that the cells around it are
+free as well: a wall that was seen from its other side, or is a few centimetres off, stands at the
+edge of free space, not in the middle of it. A wall in the open of another map contradicts it.
+Where several others have seen the cell, their majority counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from delama_ros.core.blocks import Codes, Model, decode, encode
+from delama_ros.geometry.grid import Bools
+from delama_ros.mapping.tiles import PARTS, TileModel
+
+COARSE = 2  # cells of the model along a cell that maps are compared in
+WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
+FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
+SURE = 0.12  # evidence from which a part of a tile says anything against another map
+
+Singles = npt.NDArray[np.float32]
+
+
+class Views(NamedTuple):
+    """What S maps say about the n tiles that at least two of them hold, (S, n, C, C) each."""
+
+    codes: Codes  # (n,), increasing
+    wall: Bools
+    open: Bools  # free, and so is all around
+    near: Bools  # wall, or next to wall
+
+
+class Tally(NamedTuple):
+    """Metres of each map's walls, and of walls in its open space, by tile: (S, n) each."""
+
+    against: Singles  # the others' majority says the opposite
+    agreed: Singles  # the others' majority says the same
+
+
+class Agreement:
+    """Compares maps over one table of features."""
+
+    def __init__(self, model: TileModel) -> None:
+        """Prepare the table at the size of cells that maps are compared in."""
+        pool = COARSE if (model.cells // PARTS) % COARSE == 0 else 1
+        size = model.cells // pool
+        cut = np.asarray(model.table, np.float32).reshape(-1, size, pool, size, pool)
+        self._table = cut.mean((2, 4)).reshape(len(cut), -1)
+        self._bias = np.float32(model.bias)
+        self._size = size
+        self.metres = pool * model.resolution  # along a cell
+
+    def views(self, models: Sequence[Model]) -> Views:
+        """Return what maps say about the tiles that at least two of them hold."""
+        codes, count = np.unique(np.concatenate([m.codes for m in models]), return_counts=True)
+        codes = codes[count > 1]
+        theta = np.zeros((len(models), len(codes), len(self._table)), np.float32)
+        sure = np.zeros((len(models), len(codes), PARTS, 1, PARTS, 1), np.bool_)
+        for k, model in enumerate(models):
+            here = np.isin(model.codes, codes, assume_unique=True)
+            at = np.searchsorted(codes, model.codes[here])
+            theta[k, at] = model.theta[here, :, 0]
+            sure[k, at] = (model.evidence[here] >= SURE).reshape(-1, PARTS, 1, PARTS, 1)
+        shape = (len(models), len(codes), self._size, self._size)
+        logits = (theta @ self._table + self._bias).reshape(shape)
+        block = self._size // PARTS
+        known = np.broadcast_to(sure, (*sure.shape[:3], block, PARTS, block)).reshape(shape)
+        wall = known & (logits >= WALL)
+        free = known & (logits < FREE)
+        return Views(
+            codes, wall, _around(free, codes, np.logical_and), _around(wall, codes, np.logical_or)
+        )
+
+    def tally(self, views: Views, witness: npt.ArrayLike) -> Tally:
+        """Count what the others say about each map.
+
+        Args:
+            views: of S maps.
+            witness: (S,), how much the word of each map counts; 0 for one that is not believed.
+        """
+        weight = np.asarray(witness, np.float32)
+        against = np.zeros(views.wall.shape[:2], np.float32)
+        agreed = np.zeros_like(against)
+        say_open, say_near, say_wall = (
+            np.einsum('s,snij->nij', weight, part, dtype=np.float32)
+            for part in (views.open, views.near, views.wall)
+        )
+        for k, w in enumerate(weight.tolist()):
+            wall, clear = views.wall[k], views.open[k]
+            others_open = say_open - w * clear
+            others_near = say_near - w * views.near[k]
+            others_wall = say_wall - w * wall
+            contradicted = (wall & (others_open > others_near)) | (
+                clear & (others_wall > others_open)
+            )
+            confirmed = (wall & (others_near > 0) & (others_near >= others_open)) | (
+                clear & (others_wall > 0) & (others_open >= others_wall)
+            )
+            against[k] = contradicted.sum((1, 2))
+            agreed[k] = confirmed.sum((1, 2))
+        return Tally(self.metres * against, self.metres * agreed)
+
+
+def _around(cells: Bools, codes: Codes, combine: np.ufunc) -> Bools:
+    """Combine each cell with the eight around it, across tiles; beyond known tiles all is False."""
+    wide = _padded(cells, codes)
+    size = cells.shape[-1]
+    rows = combine.reduce([wide[..., d : d + size] for d in range(3)])
+    out: Bools = combine.reduce([rows[..., d : d + size, :] for d in range(3)])
+    return out
+
+
+def _padded(cells: Bools, codes: Codes) -> Bools:
+    """Return tiles (S, n, C, C) with one cell of the neighbouring tiles on every side."""
+    maps, tiles, size, _ = cells.shape
+    wide = np.zeros((maps, tiles, size + 2, size + 2), np.bool_)
+    if not tiles:
+        return wide
+    keys = decode(codes)
+    ends = {-1: (slice(0, 1), slice(size - 1, size)), 0: (slice(1, size + 1), slice(0, size)),
+            1: (slice(size + 1, size + 2), slice(0, 1))}  # fmt: skip
+    for dx, (to_x, from_x) in ends.items():
+        for dy, (to_y, from_y) in ends.items():
+            wanted = encode(keys + np.array([dx, dy], keys.dtype))
+            at = np.minimum(np.searchsorted(codes, wanted), tiles - 1)
+            here = np.flatnonzero(codes[at] == wanted)
+            wide[:, here, to_y, to_x] = cells[:, at[here], from_y, from_x]
+    return wide

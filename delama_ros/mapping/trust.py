@@ -1,0 +1,210 @@
+"""Whose maps a robot believes: what they say is bounded, compared, and dropped where it is wrong.
+
+Before a model is fused it is bounded by what a scanner can have produced. Local learning minimises
+½ Σ_c w_c (t_c − θᵀφ_c)² + λ1 ‖θ‖² over the cells c of a tile, so its solution satisfies
+
+    θᵀ(M + 2 λ1 I) θ ≤ T² Σ_c w_c,    T the largest target,
+
+and what claims little evidence can pull but little. Evidence is bounded by a few times the middle
+of what all robots claim, the own included.
+
+Then maps are compared with each other (`agreement`). The robot believes its own scans; its word
+counts twice. As long as some map contradicts the majority of the others by more than honest maps
+do, the worst one is taken out, and the rest are compared again. Of maps that are believed as a
+whole, single tiles are dropped in which they are outvoted. A robot that was taken out comes back
+when its map has been in order for some steps, each time more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from delama_ros.core.blocks import Floats, Model
+from delama_ros.core.settings import Settings
+from delama_ros.geometry.grid import Bools
+from delama_ros.mapping.agreement import Agreement, Views
+from delama_ros.mapping.tiles import PARTS, TileModel
+
+OWN = 2.0  # witnesses that the own map counts as
+# A map is wrong if it contradicts more metres than BASE plus RATE of all that can be compared. Of
+# honest maps the worst had 4.6 m; docs/trust.md.
+BASE, RATE = 2.0, 0.07
+TILE = 0.6  # m in one tile that are contradicted, and more than agree: the tile is dropped
+WAIT = 3  # steps that a map must be in order before its robot is believed again; doubles each time
+LONGEST = 48
+SLACK = 1.25  # rounding of messages, and M in place of A
+HEAVY = 4.0  # times the middle of what robots claim: more evidence than that does not count
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the last comparison said about a robot's map."""
+
+    against: float  # m that contradict what others have seen
+    compared: float  # m that could be compared
+    since: int | None  # step of the first contradiction, if the robot is not believed
+
+
+@dataclass
+class _Suspect:
+    since: int
+    wait: int
+    clean: int = 0  # steps in a row in which its map was in order
+    distrusted: bool = True
+
+
+class Trust:
+    """Judges the models that a robot receives, step by step."""
+
+    def __init__(self, model: TileModel, settings: Settings) -> None:
+        """Begin with nobody under suspicion.
+
+        Args:
+            model: what the models mean.
+            settings: λ1 of local learning.
+        """
+        self._agreement = Agreement(model)
+        self._table = np.asarray(model.table, np.float64).reshape(len(model.table), -1)
+        self._target = float(np.abs(model.targets).max())
+        self._ridge = 2 * float(settings.lambda1_local)
+        self._cells = model.cells
+        self._suspects: dict[str, _Suspect] = {}
+        self._step = 0
+        self._cap = 0.0
+        self._accepted: list[Model] = []  # the own and those believed, of this step
+        self.verdicts: dict[str, Verdict] = {}
+
+    @property
+    def distrusted(self) -> frozenset[str]:
+        """Robots whose maps contradict what others have seen."""
+        return frozenset(name for name, s in self._suspects.items() if s.distrusted)
+
+    def admit(self, own: Model, models: Mapping[str, Model]) -> dict[str, Model]:
+        """Begin a step: return what is believed of the local models of other robots.
+
+        Args:
+            own: model of the robot's own data.
+            models: by robot, those of robots that left included.
+        """
+        self._step += 1
+        names = list(models)
+        peaks = [float(m.evidence.max(initial=0.0)) for m in (own, *models.values())]
+        claimed = [peak for peak in peaks if peak > 0] or [0.0]
+        self._cap = HEAVY * float(np.quantile(claimed, 0.5, method='lower'))
+        bounded = [self._bounded(models[name], self._cap) for name in names]
+        self.verdicts = {}
+        self._suspects = {n: s for n, s in self._suspects.items() if n in models or s.distrusted}
+        if not names:
+            self._accepted = [own]
+            return {}
+        views = self._agreement.views([own, *bounded])
+        wrong = self._wrong(views, names)
+        self._note(names, wrong)
+        believed = np.array([True, *(name not in self.distrusted for name in names)])
+        kept = self._outvoted(views, believed)
+        admitted = {
+            name: _without(bounded[k], views, ~kept[k + 1])
+            for k, name in enumerate(names) if believed[k + 1]
+        }
+        self._accepted = [own, *admitted.values()]
+        return admitted
+
+    def admit_relayed(self, models: Mapping[str, Model]) -> dict[str, Model]:
+        """Return what is believed of models that neighbours pass on, later in the same step.
+
+        They are made of what many have seen, so they witness nothing, and nobody is blamed.
+        """
+        admitted = {}
+        for name, model in models.items():
+            bounded = self._bounded(model, self._cap * max(1, len(model.epochs)))
+            views = self._agreement.views([*self._accepted, bounded])
+            witness = np.array([OWN, *np.ones(len(self._accepted) - 1), 0.0])
+            tally = self._agreement.tally(views, witness)
+            against, agreed = tally.against[-1], tally.agreed[-1]
+            if _excess(float(against.sum()), float(agreed.sum())) <= 0:
+                admitted[name] = _without(bounded, views, (against >= TILE) & (against > agreed))
+        return admitted
+
+    def _bounded(self, model: Model, cap: float) -> Model:
+        """Return a model with no more evidence, and no larger θ, than a scanner can produce."""
+        evidence = np.minimum(model.evidence, cap)
+        size = self._cells // PARTS
+        values = (model.theta[..., 0] @ self._table).reshape(-1, PARTS, size, PARTS, size)
+        energy = np.einsum('npiqj,npiqj->npq', values, values).reshape(-1, PARTS**2)
+        used = (evidence * energy).sum(1) + self._ridge * (model.theta**2).sum((1, 2))
+        allowed = SLACK * self._target**2 * size**2 * evidence.sum(1)
+        scale = np.sqrt(np.minimum(1.0, allowed / np.maximum(used, 1e-300)))
+        if (scale == 1).all() and evidence is model.evidence:
+            return model
+        theta = model.theta if (scale == 1).all() else model.theta * scale[:, None, None]
+        return Model(model.codes, theta, evidence, model.epochs)
+
+    def _wrong(self, views: Views, names: list[str]) -> frozenset[str]:
+        """Return whose maps contradict the others', the worst one taken out first."""
+        witness = np.array([OWN, *(float(name not in self.distrusted) for name in names)])
+        judged = np.zeros(len(names), np.bool_)
+        while True:
+            tally = self._agreement.tally(views, witness)
+            against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
+            excess = _excess(against, agreed)
+            share = np.where(judged | (excess <= 0), -1.0, against / np.maximum(agreed, 1e-9))
+            if share.max() < 0:
+                break
+            worst = int(np.argmax(share))
+            judged[worst], witness[worst + 1] = True, 0.0
+        for k, name in enumerate(names):
+            self.verdicts[name] = Verdict(against[k], against[k] + agreed[k], None)
+        return frozenset(name for name, out in zip(names, excess > 0, strict=True) if out)
+
+    def _note(self, names: list[str], wrong: frozenset[str]) -> None:
+        """Keep account of who is believed."""
+        for name in names:
+            suspect = self._suspects.get(name)
+            if name in wrong:
+                if suspect is None:
+                    suspect = self._suspects[name] = _Suspect(self._step, WAIT)
+                elif not suspect.distrusted:
+                    suspect.since, suspect.distrusted = self._step, True
+                    suspect.wait = min(2 * suspect.wait, LONGEST)
+                suspect.clean = 0
+            elif suspect is not None and suspect.distrusted:
+                suspect.clean += 1
+                suspect.distrusted = suspect.clean < suspect.wait
+            if suspect is not None and suspect.distrusted:
+                said = self.verdicts[name]
+                self.verdicts[name] = Verdict(said.against, said.compared, suspect.since)
+
+    def _outvoted(self, views: Views, believed: Bools) -> Bools:
+        """Return which tiles (S, n) of maps count: not those in which a map is outvoted."""
+        kept = np.broadcast_to(believed[:, None], views.wall.shape[:2]).copy()
+        witness = np.where(believed, 1.0, 0.0)
+        witness[0] = OWN
+        while True:
+            masked = Views(
+                views.codes, *(part & kept[:, :, None, None] for part in views[1:])
+            )
+            against, agreed = self._agreement.tally(masked, witness)
+            out = (against >= TILE) & (against > agreed)
+            out[0] = False
+            if not out.any():
+                return kept
+            # Of several that contradict each other in a tile, the one that agrees least goes first.
+            share = np.where(out, against / np.maximum(against + agreed, TILE), -1.0)
+            worst = np.argmax(share, axis=0)
+            tiles = np.flatnonzero(out.any(0))
+            kept[worst[tiles], tiles] = False
+
+
+def _excess(against: Floats | float, agreed: Floats | float) -> Floats:
+    """Return by how many metres a map contradicts more than an honest one may."""
+    return np.asarray(against - BASE - RATE * (np.asarray(against) + agreed))
+
+
+def _without(model: Model, views: Views, dropped: Bools) -> Model:
+    """Return a model without the tiles of the views that are marked (n,)."""
+    if not dropped.any():
+        return model
+    return model.take(~np.isin(model.codes, views.codes[dropped]))
