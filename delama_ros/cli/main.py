@@ -22,6 +22,7 @@ COMMANDS = {
     'train': 'meta-train a model: features, evidence weights, coefficients',
     'eval': 'compare methods on the same data',
     'compare': 'run every method of the paper on the same data',
+    'attack': 'let some robots lie, and measure the maps of the others',
     'bench': 'measure speed on this machine',
 }
 

@@ -3,7 +3,8 @@
 A cell of about 10 cm is wall or open in a map, or neither. Open means that the cells around it are
 free as well: a wall that was seen from its other side, or is a few centimetres off, stands at the
 edge of free space, not in the middle of it. A wall in the open of another map contradicts it.
-Where several others have seen the cell, their majority counts.
+Where several others have seen the cell, their majority counts. What rests on little evidence, such
+as a single beam, says proportionally little, as a witness and when it is judged.
 """
 
 from __future__ import annotations
@@ -16,24 +17,26 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.blocks import Codes, Model, decode, encode
-from delama_ros.geometry.grid import Bools
-from delama_ros.mapping.tiles import PARTS, TileModel
+from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel
 
 COARSE = 2  # cells of the model along a cell that maps are compared in
 WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
 FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
-SURE = 0.12  # evidence from which a part of a tile says anything against another map
+SURE = 0.12  # evidence from which a part of a tile speaks with full weight
 
 Singles = npt.NDArray[np.float32]
 
 
 class Views(NamedTuple):
-    """What S maps say about the n tiles that at least two of them hold, (S, n, C, C) each."""
+    """What S maps say about the n tiles that at least two of them hold.
+
+    (S, n, C, C) each: 0 where a map does not say so, otherwise how much it says it, up to 1.
+    """
 
     codes: Codes  # (n,), increasing
-    wall: Bools
-    open: Bools  # free, and so is all around
-    near: Bools  # wall, or next to wall
+    wall: Singles
+    open: Singles  # free, and so is all around
+    near: Singles  # wall, or next to wall
 
 
 class Tally(NamedTuple):
@@ -61,21 +64,21 @@ class Agreement:
         codes, count = np.unique(np.concatenate([m.codes for m in models]), return_counts=True)
         codes = codes[count > 1]
         theta = np.zeros((len(models), len(codes), len(self._table)), np.float32)
-        sure = np.zeros((len(models), len(codes), PARTS, 1, PARTS, 1), np.bool_)
+        sure = np.zeros((len(models), len(codes), PARTS, 1, PARTS, 1), np.float32)
         for k, model in enumerate(models):
             here = np.isin(model.codes, codes, assume_unique=True)
             at = np.searchsorted(codes, model.codes[here])
             theta[k, at] = model.theta[here, :, 0]
-            sure[k, at] = (model.evidence[here] >= SURE).reshape(-1, PARTS, 1, PARTS, 1)
+            said = np.where(model.evidence[here] >= LOOKED, model.evidence[here] / SURE, 0.0)
+            sure[k, at] = np.minimum(said, 1.0).reshape(-1, PARTS, 1, PARTS, 1)
         shape = (len(models), len(codes), self._size, self._size)
         logits = (theta @ self._table + self._bias).reshape(shape)
         block = self._size // PARTS
-        known = np.broadcast_to(sure, (*sure.shape[:3], block, PARTS, block)).reshape(shape)
-        wall = known & (logits >= WALL)
-        free = known & (logits < FREE)
-        return Views(
-            codes, wall, _around(free, codes, np.logical_and), _around(wall, codes, np.logical_or)
-        )
+        weight = np.broadcast_to(sure, (*sure.shape[:3], block, PARTS, block)).reshape(shape)
+        wall = weight * (logits >= WALL)
+        free = weight * (logits < FREE)
+        clear, near = _around(free, codes, np.minimum), _around(wall, codes, np.maximum)
+        return Views(codes, wall, clear, near)
 
     def tally(self, views: Views, witness: npt.ArrayLike) -> Tally:
         """Count what the others say about each map.
@@ -94,32 +97,31 @@ class Agreement:
         for k, w in enumerate(weight.tolist()):
             wall, clear = views.wall[k], views.open[k]
             others_open = say_open - w * clear
-            others_near = say_near - w * views.near[k]
+            # More that say open than wall, at most by one; the opposite is negative.
+            for_wall = np.clip(others_open - (say_near - w * views.near[k]), -1.0, 1.0)
             others_wall = say_wall - w * wall
-            contradicted = (wall & (others_open > others_near)) | (
-                clear & (others_wall > others_open)
-            )
-            confirmed = (wall & (others_near > 0) & (others_near >= others_open)) | (
-                clear & (others_wall > 0) & (others_open >= others_wall)
-            )
-            against[k] = contradicted.sum((1, 2))
-            agreed[k] = confirmed.sum((1, 2))
+            for_clear = np.clip(others_wall - others_open, -1.0, 1.0) * (others_wall > 0)
+            score = wall * for_wall + clear * for_clear
+            against[k] = np.maximum(score, 0.0).sum((1, 2))
+            agreed[k] = np.maximum(-score, 0.0).sum((1, 2))
         return Tally(self.metres * against, self.metres * agreed)
 
 
-def _around(cells: Bools, codes: Codes, combine: np.ufunc) -> Bools:
-    """Combine each cell with the eight around it, across tiles; beyond known tiles all is False."""
+def _around(cells: Singles, codes: Codes, combine: np.ufunc) -> Singles:
+    """Combine each cell with the eight around it, across tiles; beyond known tiles all is 0."""
     wide = _padded(cells, codes)
     size = cells.shape[-1]
-    rows = combine.reduce([wide[..., d : d + size] for d in range(3)])
-    out: Bools = combine.reduce([rows[..., d : d + size, :] for d in range(3)])
+    rows = combine(combine(wide[..., :size], wide[..., 1 : size + 1]), wide[..., 2:])
+    out: Singles = combine(
+        combine(rows[..., :size, :], rows[..., 1 : size + 1, :]), rows[..., 2:, :]
+    )
     return out
 
 
-def _padded(cells: Bools, codes: Codes) -> Bools:
+def _padded(cells: Singles, codes: Codes) -> Singles:
     """Return tiles (S, n, C, C) with one cell of the neighbouring tiles on every side."""
     maps, tiles, size, _ = cells.shape
-    wide = np.zeros((maps, tiles, size + 2, size + 2), np.bool_)
+    wide = np.zeros((maps, tiles, size + 2, size + 2), np.float32)
     if not tiles:
         return wide
     keys = decode(codes)

@@ -47,7 +47,7 @@ from delama_ros.core.blocks import (
 from delama_ros.core.memory import fading, local_solve
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.tiles import TileModel
-from delama_ros.mapping.trust import Trust
+from delama_ros.mapping.trust import CONFIRMED, Trust
 
 BEFORE = ''  # stands for all robots, as far as they were known before a restart
 
@@ -89,16 +89,22 @@ class Fusion:
         return {robot: model.epochs.get(robot, 0) for robot, model in self._direct.items()}
 
     def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
-        """Return what is believed of the local models; forget robots that are not believed."""
+        """Return what is believed of the local models, and forget what is wrong.
+
+        A robot that is not believed any more counts with what it said while it was, like one that
+        has left, as long as that is in order.
+        """
         self._direct = {robot: self._faded(model) for robot, model in self._direct.items()}
         self._relayed = {robot: self._faded(model) for robot, model in self._relayed.items()}
         departed = {r: m for r, m in self._direct.items() if r not in received}
         admitted = self.trust.admit(local.model, {**departed, **received})
-        distrusted = self.trust.distrusted
-        if distrusted:
-            self._excluded |= distrusted
-            self._drop_outdated()
-        self._departed = {r: admitted[r] for r in sorted(departed) if r in admitted}
+        before = {r: m for r, m in self._direct.items() if r in received and r not in admitted}
+        self._direct = {r: m for r, m in self._direct.items() if r in admitted or r in before}
+        kept = {r: admitted[r] for r in departed if r in admitted}
+        kept |= self.trust.admit_more(before, least=CONFIRMED)
+        for robot in before.keys() - kept.keys():
+            del self._direct[robot]
+        self._departed = dict(sorted(kept.items()))
         return {robot: admitted[robot] for robot in received if robot in admitted}
 
     def start(
@@ -126,7 +132,7 @@ class Fusion:
         ) - relation.one_way
         if not self.partners:
             self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
-        self._believed = self.trust.admit_relayed(self._relayed)
+        self._believed = self.trust.admit_more(self._relayed)
         return self._round()
 
     def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
@@ -137,7 +143,7 @@ class Fusion:
                     self._epochs[robot] = max(epoch, self._epochs.get(robot, 0))
         self._relayed |= received
         self._drop_outdated()
-        self._believed = self.trust.admit_relayed(self._relayed)
+        self._believed = self.trust.admit_more(self._relayed)
         return self._round()
 
     def _drop_outdated(self) -> None:

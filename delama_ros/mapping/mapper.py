@@ -19,6 +19,7 @@ from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.keyframes import Change, Keyframes
 from delama_ros.mapping.scan import Keys, Marks, Scan, count_marks, scan_marks
 from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.trust import Trust
 from delama_ros.mapping.warp import Statistics, merged, warp
 
 ROOM = 7  # cells along the edge of free space that is more than a sliver
@@ -205,6 +206,11 @@ class Mapper:
         """Note when the agent has learned from the keyframes that it was given."""
         if self.agent.learned > self._observed:
             self._keyframes.learned(self.agent.fade)
+
+    @property
+    def trust(self) -> Trust:
+        """Whose maps this robot believes."""
+        return self._fusion.trust
 
     @property
     def known(self) -> Model:

@@ -36,6 +36,8 @@ TILE = 0.6  # m in one tile that are contradicted, and more than agree: the tile
 WAIT = 3  # steps that a map must be in order before its robot is believed again; doubles each time
 LONGEST = 48
 SLACK = 1.25  # rounding of messages, and M in place of A
+CONFIRMED = 5.0  # m that must agree of what a robot said before it was caught
+IMPOSSIBLE = 4.0  # times what a scanner can produce: no rounding explains that
 HEAVY = 4.0  # times the middle of what robots claim: more evidence than that does not count
 
 
@@ -102,7 +104,7 @@ class Trust:
             return {}
         views = self._agreement.views([own, *bounded])
         wrong = self._wrong(views, names)
-        self._note(names, wrong)
+        self._note(names, wrong | {name for name in names if self._impossible(models[name])})
         believed = np.array([True, *(name not in self.distrusted for name in names)])
         kept = self._outvoted(views, believed)
         admitted = {
@@ -112,10 +114,17 @@ class Trust:
         self._accepted = [own, *admitted.values()]
         return admitted
 
-    def admit_relayed(self, models: Mapping[str, Model]) -> dict[str, Model]:
-        """Return what is believed of models that neighbours pass on, later in the same step.
+    def admit_more(
+        self, models: Mapping[str, Model], *, least: float = 0.0
+    ) -> dict[str, Model]:
+        """Return what is believed of other models, later in the same step.
 
-        They are made of what many have seen, so they witness nothing, and nobody is blamed.
+        These are models that neighbours pass on, made of what many have seen, and what robots said
+        before they were caught. They are judged, but witness nothing, and nobody is blamed.
+
+        Args:
+            models: by robot.
+            least: m that must agree with what others have seen.
         """
         admitted = {}
         for name, model in models.items():
@@ -124,23 +133,29 @@ class Trust:
             witness = np.array([OWN, *np.ones(len(self._accepted) - 1), 0.0])
             tally = self._agreement.tally(views, witness)
             against, agreed = tally.against[-1], tally.agreed[-1]
-            if _excess(float(against.sum()), float(agreed.sum())) <= 0:
+            if agreed.sum() >= least and _excess(float(against.sum()), float(agreed.sum())) <= 0:
                 admitted[name] = _without(bounded, views, (against >= TILE) & (against > agreed))
         return admitted
 
     def _bounded(self, model: Model, cap: float) -> Model:
         """Return a model with no more evidence, and no larger θ, than a scanner can produce."""
         evidence = np.minimum(model.evidence, cap)
+        used, allowed = self._effort(model.theta, evidence)
+        scale = np.sqrt(np.minimum(1.0, SLACK * allowed / np.maximum(used, 1e-300)))
+        return Model(model.codes, model.theta * scale[:, None, None], evidence, model.epochs)
+
+    def _effort(self, theta: Floats, evidence: Floats) -> tuple[Floats, Floats]:
+        """Return θᵀ(M + 2 λ1 I) θ of every tile (n,), and what it can be at most."""
         size = self._cells // PARTS
-        values = (model.theta[..., 0] @ self._table).reshape(-1, PARTS, size, PARTS, size)
-        energy = np.einsum('npiqj,npiqj->npq', values, values).reshape(-1, PARTS**2)
-        used = (evidence * energy).sum(1) + self._ridge * (model.theta**2).sum((1, 2))
-        allowed = SLACK * self._target**2 * size**2 * evidence.sum(1)
-        scale = np.sqrt(np.minimum(1.0, allowed / np.maximum(used, 1e-300)))
-        if (scale == 1).all() and evidence is model.evidence:
-            return model
-        theta = model.theta if (scale == 1).all() else model.theta * scale[:, None, None]
-        return Model(model.codes, theta, evidence, model.epochs)
+        values = (theta[..., 0] @ self._table).reshape(-1, PARTS, size, PARTS, size)
+        squares = np.einsum('npiqj,npiqj->npq', values, values).reshape(-1, PARTS**2)
+        used = (evidence * squares).sum(1) + self._ridge * (theta**2).sum((1, 2))
+        return used, self._target**2 * size**2 * evidence.sum(1)
+
+    def _impossible(self, model: Model) -> bool:
+        """Return whether no scanner can have produced a model, whatever it saw."""
+        used, allowed = self._effort(model.theta, model.evidence)
+        return bool(used.sum() > IMPOSSIBLE * allowed.sum() + self._target**2)
 
     def _wrong(self, views: Views, names: list[str]) -> frozenset[str]:
         """Return whose maps contradict the others', the worst one taken out first."""
@@ -183,9 +198,7 @@ class Trust:
         witness = np.where(believed, 1.0, 0.0)
         witness[0] = OWN
         while True:
-            masked = Views(
-                views.codes, *(part & kept[:, :, None, None] for part in views[1:])
-            )
+            masked = Views(views.codes, *(part * kept[:, :, None, None] for part in views[1:]))
             against, agreed = self._agreement.tally(masked, witness)
             out = (against >= TILE) & (against > agreed)
             out[0] = False
