@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     lies = list(LIES) if args.lie == ALL else [args.lie]
     runner = make_runner(args)
     try:
-        specs = plans_of(args, test_only=False)
+        specs = plans_of(args, test_only=True)
         found = evaluate_attacks(
             specs, Protocol(args.robots, args.steps), packaged(), lies, runner,
             liars=args.liars, begin=args.begin, until=until, seeds=args.seeds,

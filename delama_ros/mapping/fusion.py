@@ -71,6 +71,7 @@ class Fusion:
         self.trust = Trust(model, settings)
         self._direct: dict[str, Model] = {}  # last local model of each trusted robot
         self._relayed: dict[str, Model] = {}  # last refined model of each neighbour
+        self._confirmed: dict[str, Model] = {}  # last local model that agreed with what others saw
         self._epochs: dict[str, int] = {}  # latest known epoch of each robot
         self._left: frozenset[str] = frozenset()  # robots that took back all they said
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
@@ -88,22 +89,31 @@ class Fusion:
         """Robots whose local models enter this one, received or not, with the models' epochs."""
         return {robot: model.epochs.get(robot, 0) for robot, model in self._direct.items()}
 
-    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+    def admit(
+        self, step: int, local: LocalModel, received: Mapping[str, Model]
+    ) -> dict[str, Model]:
         """Return what is believed of the local models, and forget what is wrong.
 
         A robot that is not believed any more counts with what it said while it was, like one that
         has left, as long as that is in order.
         """
-        self._direct = {robot: self._faded(model) for robot, model in self._direct.items()}
-        self._relayed = {robot: self._faded(model) for robot, model in self._relayed.items()}
+        for held in (self._direct, self._relayed, self._confirmed):
+            for robot, model in held.items():
+                held[robot] = self._faded(model)
         departed = {r: m for r, m in self._direct.items() if r not in received}
-        admitted = self.trust.admit(local.model, {**departed, **received})
-        before = {r: m for r, m in self._direct.items() if r in received and r not in admitted}
-        self._direct = {r: m for r, m in self._direct.items() if r in admitted or r in before}
+        admitted = self.trust.admit(step, local.model, {**departed, **received})
         kept = {r: admitted[r] for r in departed if r in admitted}
+        caught = (received.keys() | departed.keys()) - admitted.keys()
+        before = {r: m for r, m in self._confirmed.items() if r in caught}
         kept |= self.trust.admit_more(before, least=CONFIRMED)
-        for robot in before.keys() - kept.keys():
-            del self._direct[robot]
+        self._confirmed = {r: m for r, m in self._confirmed.items() if r in kept or r in admitted}
+        self._confirmed |= {
+            r: m for r, m in admitted.items() if self.trust.verdicts[r].agreed >= CONFIRMED
+        }
+        self._direct = {
+            r: before.get(r, m) for r, m in (self._direct | before).items()
+            if r in kept or r in admitted
+        }
         self._departed = dict(sorted(kept.items()))
         return {robot: admitted[robot] for robot in received if robot in admitted}
 
@@ -148,7 +158,7 @@ class Fusion:
 
     def _drop_outdated(self) -> None:
         """Drop models that are based on what their robots have taken back since, or excluded."""
-        for models in (self._direct, self._relayed):
+        for models in (self._direct, self._relayed, self._confirmed):
             for robot, model in list(models.items()):
                 if robot in self._excluded or any(
                     e < self._epochs.get(r, e) or r in self._excluded
@@ -217,7 +227,7 @@ class Fusion:
 
     def forget_peers(self) -> None:
         """Drop all that is held of peers' models."""
-        self._direct, self._relayed, self._epochs = {}, {}, {}
+        self._direct, self._relayed, self._confirmed, self._epochs = {}, {}, {}, {}
         self._left = frozenset()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:

@@ -18,7 +18,7 @@ when its map has been in order for some steps, each time more.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,8 +46,9 @@ class Verdict:
     """What the last comparison said about a robot's map."""
 
     against: float  # m that contradict what others have seen
-    compared: float  # m that could be compared
-    since: int | None  # step of the first contradiction, if the robot is not believed
+    agreed: float  # m that agree
+    since: int | None = None  # step from which on the robot is not believed
+    impossible: bool = False  # no scanner can have produced it
 
 
 @dataclass
@@ -84,14 +85,29 @@ class Trust:
         """Robots whose maps contradict what others have seen."""
         return frozenset(name for name, s in self._suspects.items() if s.distrusted)
 
-    def admit(self, own: Model, models: Mapping[str, Model]) -> dict[str, Model]:
+    def said_of(self, robot: str) -> str:
+        """Return why a robot's map is not believed, in one line; empty if it is."""
+        verdict = self.verdicts.get(robot)
+        if verdict is None or verdict.since is None:
+            return ''
+        if verdict.impossible:
+            return f'distrusted since step {verdict.since}: claims what no scanner can measure'
+        compared = verdict.against + verdict.agreed
+        share = 100 * verdict.against / max(compared, 1e-9)
+        return (
+            f'distrusted since step {verdict.since}: contradicts {share:.0f} % of {compared:.0f} m '
+            'that others have seen'
+        )
+
+    def admit(self, step: int, own: Model, models: Mapping[str, Model]) -> dict[str, Model]:
         """Begin a step: return what is believed of the local models of other robots.
 
         Args:
+            step: its number.
             own: model of the robot's own data.
             models: by robot, those of robots that left included.
         """
-        self._step += 1
+        self._step = step
         names = list(models)
         peaks = [float(m.evidence.max(initial=0.0)) for m in (own, *models.values())]
         claimed = [peak for peak in peaks if peak > 0] or [0.0]
@@ -104,7 +120,10 @@ class Trust:
             return {}
         views = self._agreement.views([own, *bounded])
         wrong = self._wrong(views, names)
-        self._note(names, wrong | {name for name in names if self._impossible(models[name])})
+        impossible = frozenset(name for name in names if self._impossible(models[name]))
+        self._note(names, wrong | impossible)
+        for name in impossible:
+            self.verdicts[name] = replace(self.verdicts[name], impossible=True)
         believed = np.array([True, *(name not in self.distrusted for name in names)])
         kept = self._outvoted(views, believed)
         admitted = {
@@ -171,7 +190,7 @@ class Trust:
             worst = int(np.argmax(share))
             judged[worst], witness[worst + 1] = True, 0.0
         for k, name in enumerate(names):
-            self.verdicts[name] = Verdict(against[k], against[k] + agreed[k], None)
+            self.verdicts[name] = Verdict(float(against[k]), float(agreed[k]))
         return frozenset(name for name, out in zip(names, excess > 0, strict=True) if out)
 
     def _note(self, names: list[str], wrong: frozenset[str]) -> None:
@@ -190,7 +209,7 @@ class Trust:
                 suspect.distrusted = suspect.clean < suspect.wait
             if suspect is not None and suspect.distrusted:
                 said = self.verdicts[name]
-                self.verdicts[name] = Verdict(said.against, said.compared, suspect.since)
+                self.verdicts[name] = replace(said, since=suspect.since)
 
     def _outvoted(self, views: Views, believed: Bools) -> Bools:
         """Return which tiles (S, n) of maps count: not those in which a map is outvoted."""

@@ -62,6 +62,7 @@ class Peers:
                 robot=name,
                 state=self._state(name, report, driver),
                 **({} if rendezvous is None else frame_fields(rendezvous.peer(name))),
+                trust=driver.mapper.trust.said_of(name),
                 weight=report.weights.get(name, 0.0),
                 refusal=str(self.rejected[name]) if name in self.rejected else '',
                 messages=driver.counts.received[name],
@@ -79,7 +80,7 @@ class Peers:
             return PeerState.COLLABORATING
         if name in driver.silent:
             return PeerState.SILENT
-        if name in report.neighbours:
+        if name in report.neighbours or name in driver.mapper.trust.distrusted:
             return PeerState.DISAGREES
         if driver.in_range(name, report.step) and name in self.bytes:
             return PeerState.OUT_OF_STEP

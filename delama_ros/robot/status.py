@@ -31,7 +31,7 @@ _PEER_TEXTS = {
     PeerState.OUT_OF_RANGE: 'not received',
     PeerState.OUT_OF_STEP: 'received, but not in this step',
     PeerState.COLLABORATING: 'collaborating',
-    PeerState.DISAGREES: 'received, weight 0: maps disagree',
+    PeerState.DISAGREES: 'heard, weight 0: maps disagree',
     PeerState.SILENT: 'missed a deadline',
     PeerState.REJECTED: 'messages rejected',
 }
@@ -76,6 +76,7 @@ class PeerStatus:
     transform: tuple[float, float, float] = UNKNOWN
     error: float = math.nan  # m
     frame_reason: str = ''
+    trust: str = ''
     weight: float = 0.0
     refusal: str = ''
     messages: int = 0
@@ -183,6 +184,7 @@ class Status:
                 f'frame of {p.robot}': p.frame_text
                 for p in self.peers if p.frame is not FrameState.SHARED
             },
+            **{f'trust in {p.robot}': p.trust for p in self.peers if p.trust},
             **{f'weight of {p.robot}': p.weight for p in self.peers if p.weight > 0},
             **{f'messages from {p.robot}': p.messages for p in self.peers},
             **{f'bytes from {p.robot}': p.bytes for p in self.peers},

@@ -288,7 +288,8 @@ class Agent:
         self.received = {r: m.model for r, m in received.items() if r not in self.foreign}
         self._refinement.exclude(self.excluded)
         wanted = {r: m for r, m in self.received.items() if r not in self.excluded}
-        self._received = self._refinement.admit(self._learner.local, wanted)
+        assert self.step is not None
+        self._received = self._refinement.admit(self.step, self._learner.local, wanted)
         epochs = self._refinement.sources
         departed = {robot: epochs[robot] for robot in sorted(epochs.keys() - self._received.keys())}
         now = {robot: model.epochs.get(robot, 0) for robot, model in self._received.items()}

@@ -46,10 +46,13 @@ class Refinement(Protocol):
     def sources(self) -> Mapping[str, int]:
         """Robots whose models enter this agent's, received or not, with the models' epochs."""
 
-    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+    def admit(
+        self, step: int, local: LocalModel, received: Mapping[str, Model]
+    ) -> dict[str, Model]:
         """Return what is believed of the neighbours' local models, before anything is made of them.
 
         Args:
+            step: number of the time step.
             local: what the agent learned from its own data.
             received: local model of each neighbour.
         """
@@ -115,7 +118,9 @@ class Jacobi:
         # How far collaboration moved θ in the last completed step.
         self._carry = Blocks.empty(*shape[:2])
 
-    def admit(self, local: LocalModel, received: Mapping[str, Model]) -> dict[str, Model]:
+    def admit(
+        self, step: int, local: LocalModel, received: Mapping[str, Model]
+    ) -> dict[str, Model]:
         """Return all: the graph alone decides whose model counts."""
         return dict(received)
 
