@@ -1,8 +1,10 @@
 """Where the maps of several robots agree, and where they contradict each other, cell by cell.
 
 A cell of about 10 cm is wall or open in a map, or neither. Open means that the cells around it are
-free as well: a wall that was seen from its other side, or is a few centimetres off, stands at the
-edge of free space, not in the middle of it. A wall in the open of another map contradicts it.
+free as well, and of a wall only the face counts, where free space ends: what is behind it is drawn
+without having been seen. So a wall that was seen from its other side, or is a few centimetres off,
+stands at the edge of free space, not in the middle of it. A wall in the open of another map
+contradicts it.
 Where several others have seen the cell, their majority counts. What rests on little evidence, such
 as a single beam, says proportionally little, as a witness and when it is judged.
 """
@@ -34,7 +36,7 @@ class Views(NamedTuple):
     """
 
     codes: Codes  # (n,), increasing
-    wall: Singles
+    face: Singles  # wall beside free space: what is behind has not been seen
     open: Singles  # free, and so is all around
     near: Singles  # wall, or next to wall
 
@@ -77,8 +79,9 @@ class Agreement:
         weight = np.broadcast_to(sure, (*sure.shape[:3], block, PARTS, block)).reshape(shape)
         wall = weight * (logits >= WALL)
         free = weight * (logits < FREE)
+        face = wall * (_around(free, codes, np.maximum) > 0)
         clear, near = _around(free, codes, np.minimum), _around(wall, codes, np.maximum)
-        return Views(codes, wall, clear, near)
+        return Views(codes, face, clear, near)
 
     def tally(self, views: Views, witness: npt.ArrayLike) -> Tally:
         """Count what the others say about each map.
@@ -88,20 +91,20 @@ class Agreement:
             witness: (S,), how much the word of each map counts; 0 for one that is not believed.
         """
         weight = np.asarray(witness, np.float32)
-        against = np.zeros(views.wall.shape[:2], np.float32)
+        against = np.zeros(views.face.shape[:2], np.float32)
         agreed = np.zeros_like(against)
         say_open, say_near, say_wall = (
             np.einsum('s,snij->nij', weight, part, dtype=np.float32)
-            for part in (views.open, views.near, views.wall)
+            for part in (views.open, views.near, views.face)
         )
         for k, w in enumerate(weight.tolist()):
-            wall, clear = views.wall[k], views.open[k]
+            face, clear = views.face[k], views.open[k]
             others_open = say_open - w * clear
             # More that say open than wall, at most by one; the opposite is negative.
             for_wall = np.clip(others_open - (say_near - w * views.near[k]), -1.0, 1.0)
-            others_wall = say_wall - w * wall
+            others_wall = say_wall - w * face
             for_clear = np.clip(others_wall - others_open, -1.0, 1.0) * (others_wall > 0)
-            score = wall * for_wall + clear * for_clear
+            score = face * for_wall + clear * for_clear
             against[k] = np.maximum(score, 0.0).sum((1, 2))
             agreed[k] = np.maximum(-score, 0.0).sum((1, 2))
         return Tally(self.metres * against, self.metres * agreed)
