@@ -316,7 +316,7 @@ class Runtime:
             step_seconds=report.seconds,
             exchange_seconds=report.exchanging,
             computing_seconds=report.computing,
-            steps=counts.steps,
+            steps=counts.steps - (self._driver.wakes_at is not None),  # one may be in progress
             steps_skipped=counts.skipped_steps,
             clock_jumps=counts.clock_jumps,
             scans=counts.scans,

@@ -18,6 +18,7 @@ from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
 from delama_ros.robot.localization import Located
 from delama_ros.robot.parameters import ROBOT, check
+from delama_ros.robot.progress import Progress
 from delama_ros.robot.runtime import Runtime
 from delama_ros.robot.timed_scan import TimedScan
 from delama_ros.ros.exchange import Exchange
@@ -53,6 +54,7 @@ class Robot(LifecycleNode):
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
         check(self.options)
         self._worker: Worker | None = None
+        self._progress = Progress()
         # A completed step that is not published yet, and what draws its map.
         self._pending: tuple[Header, Report, Callable[[], OccupancyMap]] | None = None
         self._shown: Report | None = None  # of the last step that was published
@@ -63,6 +65,7 @@ class Robot(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the model, and the memory if it was saved; open the outputs."""
+        self.get_logger().info(f'{self.robot}: loading; the first start compiles, for a minute or so')
         try:
             self.runtime = Runtime(
                 self.robot,
@@ -257,6 +260,8 @@ class Robot(LifecycleNode):
         if self._pending is None:  # otherwise the step's own follows, together with its map
             status = self.runtime.status(self._scans.problems())
             self._outputs.show_status(header or self._outputs.header(), status)
+            for line in self._progress.lines(status):
+                self.get_logger().info(line)
 
 
 def start(node: Robot) -> Robot:

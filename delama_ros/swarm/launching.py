@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
 from launch import LaunchContext
 from launch.actions import DeclareLaunchArgument
 from launch.substitutions import LaunchConfiguration
@@ -17,6 +20,7 @@ from launch_ros.actions import Node
 from delama_ros.resources import resource
 from delama_ros.robot.parameters import ROBOT, Option
 from delama_ros.swarm.description import Swarm, from_mapping, read
+from delama_ros.swarm.ending import Ending, end_without
 from delama_ros.swarm.rviz import rviz_config
 from delama_ros.swarm.starts import with_starts
 
@@ -65,10 +69,13 @@ def swarm_of(context: LaunchContext, changes: Mapping[str, Any]) -> Swarm:
     return read(LaunchConfiguration('config').perform(context), changes)
 
 
-def nodes(swarm: Swarm, context: LaunchContext) -> list[Node]:
-    """Return the source of the scans, one node per robot in its namespace, and the viewers."""
-    robots = [
-        Node(
+def nodes(swarm: Swarm, context: LaunchContext) -> list[Any]:
+    """Return the source of the scans, one node per robot in its namespace, and the viewers.
+
+    A simulated swarm ends with its last step, unless something shows it.
+    """
+    robots = {
+        name: Node(
             package='delama_ros',
             executable='delama_robot',
             namespace=name,
@@ -77,10 +84,13 @@ def nodes(swarm: Swarm, context: LaunchContext) -> list[Node]:
             output='screen',
         )
         for name, parameters in with_starts(swarm).items()
-    ]
+    }
     source = [source_node(swarm)] if swarm.source else []
     wanted = [name for name in SHOW if LaunchConfiguration(name).perform(context) == 'true']
-    return [*source, *robots, *(_VIEWERS[name](swarm) for name in wanted)]
+    viewers = [_VIEWERS[name](swarm) for name in wanted]
+    simulated = swarm.source == 'simulator'
+    ending = Ending(robots, shown=bool(viewers)).actions() if simulated else []
+    return [*ending, *source, *robots.values(), *viewers]
 
 
 def source_node(swarm: Swarm) -> Node:
@@ -90,6 +100,7 @@ def source_node(swarm: Swarm) -> Node:
         executable=f'delama_{swarm.source}',
         parameters=[swarm.source_parameters()],
         output='screen',
+        on_exit=partial(end_without, swarm.source),
     )
 
 
@@ -112,6 +123,14 @@ def _view(_: Swarm) -> Node:
 
 
 def _rviz(swarm: Swarm) -> Node:
+    try:
+        get_package_prefix('rviz2')
+    except PackageNotFoundError as error:  # before any process is started
+        distro = os.environ.get('ROS_DISTRO', 'jazzy')
+        raise RuntimeError(
+            f'rviz2 is not installed: sudo apt-get install ros-{distro}-rviz2, or leave out '
+            'rviz:=true (view:=true shows the swarm in a browser)'
+        ) from error
     file = Path(tempfile.mkdtemp(prefix='delama_')) / 'swarm.rviz'
     file.write_text(rviz_config(swarm.robots))
     return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])

@@ -2,9 +2,14 @@
 
 import importlib.util
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -37,7 +42,7 @@ def nodes(name: str, **given: str) -> list[Any]:
     context.launch_configurations.update(given)
     for argument in module.generate_launch_description().get_launch_arguments():
         argument.visit(context)
-    return list(module.make(context))
+    return [entity for entity in module.make(context) if hasattr(entity, 'node_executable')]
 
 
 def programs(name: str, **given: str) -> list[str]:
@@ -59,7 +64,18 @@ def test_every_argument_is_described(name: str, expected: set[str]) -> None:
     assert all(a.description and a.description != 'no description given' for a in arguments)
 
 
-def test_one_node_per_robot_and_what_gives_their_scans() -> None:
+def index(prefix: Path, package: str) -> None:
+    """Enter a package into the ament index of a prefix, as its installation does."""
+    folder = prefix / 'share/ament_index/resource_index/packages'
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / package).touch()
+
+
+def test_one_node_per_robot_and_what_gives_their_scans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index(tmp_path, 'rviz2')
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path), prepend=os.pathsep)
     assert programs('swarm', robots='3') == ['delama_simulator', *['delama_robot'] * 3]
     shown = programs('swarm', robots='[ann]', view='true', rviz='true')
     assert shown[-2:] == ['delama_viewer', 'rviz2']
@@ -73,6 +89,7 @@ def test_real_robots_have_their_own_topics(tmp_path: Path) -> None:
     file.write_text('plan: ""\nrobots: {ann: {scan: front, start_pose: [1, 2, 0]}, bob: }\n')
     given = nodes('swarm', config=str(file))
     assert [node.node_executable for node in given] == ['delama_robot'] * 2
+    assert programs('swarm', config='real.yaml') == ['delama_robot'] * 2  # of the package
 
 
 def test_a_robot_is_one_node() -> None:
@@ -97,49 +114,106 @@ sys.exit(service.run())
 """
 
 
-def test_it_really_starts_a_swarm(tmp_path: Path, ros_environment: dict[str, str]) -> None:
-    import rclpy
-    from nav_msgs.msg import OccupancyGrid
-    from rclpy.executors import SingleThreadedExecutor
+class Launch:
+    """A launch file that runs as with `ros2 launch`, with the programs of this environment."""
 
-    from delama_ros.ros.conversions import LATCHED
+    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
+        index(folder, 'delama_ros')
+        (folder / 'lib/delama_ros').mkdir(parents=True)
+        for name in ('delama_robot', 'delama_simulator'):
+            program = shutil.which(name, path=f'{Path(sys.executable).parent}:{os.environ["PATH"]}')
+            assert program is not None
+            (folder / 'lib/delama_ros' / name).symlink_to(program)
+        paths = f'{folder}:{os.environ.get("AMENT_PREFIX_PATH", sys.prefix)}'
+        self._log = folder / 'log'
+        with self._log.open('w') as log:
+            self.process = subprocess.Popen(
+                [sys.executable, '-c', START, str(ROOT / 'launch/swarm.launch.py'), *arguments],
+                env={**environment, 'AMENT_PREFIX_PATH': paths, 'ROS_LOG_DIR': str(folder)},
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
 
-    # What an installed package has: its name in the index, its programs where launch looks.
-    (tmp_path / 'share/ament_index/resource_index/packages').mkdir(parents=True)
-    (tmp_path / 'share/ament_index/resource_index/packages/delama_ros').touch()
-    (tmp_path / 'lib/delama_ros').mkdir(parents=True)
-    for name in ('delama_robot', 'delama_simulator'):
-        program = shutil.which(name, path=f'{Path(sys.executable).parent}:{os.environ["PATH"]}')
-        assert program is not None
-        (tmp_path / 'lib/delama_ros' / name).symlink_to(program)
-    paths = f'{tmp_path}:{os.environ.get("AMENT_PREFIX_PATH", sys.prefix)}'
-    process = subprocess.Popen(
-        [
-            *(sys.executable, '-c', START, str(ROOT / 'launch/swarm.launch.py')),
-            *('robots:=[ann, bob]', 'steps:=3'),
-        ],
-        env={**ros_environment, 'AMENT_PREFIX_PATH': paths, 'ROS_LOG_DIR': str(tmp_path)},
-        start_new_session=True,
-    )
-    context = rclpy.Context()
-    rclpy.init(context=context)
-    node = rclpy.create_node('watcher', context=context)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(node)
-    maps: dict[str, OccupancyGrid] = {}
-    for robot in ('ann', 'bob'):
-        node.create_subscription(
-            OccupancyGrid, f'/{robot}/map', lambda m, r=robot: maps.update({r: m}), LATCHED
+    def wait_for(self, text: str, seconds: float = 240.0) -> None:
+        """Wait until the launch has logged a text."""
+        limit = time.monotonic() + seconds
+        while text not in self.log:
+            assert time.monotonic() < limit, f'{text!r} is missing:\n{self.log}'
+            assert self.process.poll() is None, f'ended without {text!r}:\n{self.log}'
+            time.sleep(0.1)
+
+    @property
+    def log(self) -> str:
+        """What the launch and all its nodes have logged."""
+        return self._log.read_text()
+
+    def pid(self, program: str) -> int:
+        """Process id of a node."""
+        found = re.search(rf'\[{program}-\d+\]: process started with pid \[(\d+)\]', self.log)
+        assert found is not None
+        return int(found[1])
+
+    def left(self) -> str:
+        """Processes that the launch has started and that still run."""
+        found = subprocess.run(
+            ['pgrep', '-a', '-s', str(self.process.pid)], capture_output=True, text=True
         )
-    try:
-        for _ in range(1200):
-            executor.spin_once(timeout_sec=0.1)
-            if len(maps) == 2:
-                break
-        assert sorted(maps) == ['ann', 'bob']
-        assert all(max(grid.data) > 60 for grid in maps.values())
-    finally:
-        os.killpg(process.pid, 2)  # Ctrl-C reaches all processes of a terminal
-        process.wait(60)
-        node.destroy_node()
-        rclpy.try_shutdown(context=context)
+        return found.stdout
+
+
+@pytest.fixture
+def launch(tmp_path: Path, ros_environment: dict[str, str]) -> Iterator[Callable[..., Launch]]:
+    started: list[Launch] = []
+
+    def start(*arguments: str) -> Launch:
+        started.append(Launch(tmp_path, ros_environment, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        with suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+
+
+def test_a_swarm_says_how_it_goes_and_ends_with_its_last_step(
+    launch: Callable[..., Launch]
+) -> None:
+    swarm = launch('robots:=[ann, bob]', 'steps:=3')
+    assert swarm.process.wait(300) == 0, swarm.log
+    for robot, other in (('ann', 'bob'), ('bob', 'ann')):
+        said = re.findall(rf'\[{robot}\.delama\]: (.*)', swarm.log)
+        assert {'first scan mapped', f'{other}: joined'} <= set(said), swarm.log
+        assert any(line.startswith('step 1 of 3 done') for line in said), swarm.log
+        assert any(line.startswith('all 3 steps done, 1 of 1 peers') for line in said), swarm.log
+    assert 'the swarm is done: ann, bob' in swarm.log
+    assert swarm.log.count('process has finished cleanly') == 3
+    assert swarm.left() == ''
+
+
+def test_a_swarm_ends_with_its_simulator(launch: Callable[..., Launch]) -> None:
+    swarm = launch('robots:=[ann, bob]', 'steps:=1000')
+    swarm.wait_for('first scan mapped')
+    os.kill(swarm.pid('delama_simulator'), signal.SIGKILL)
+    swarm.process.wait(60)
+    assert 'the simulator has ended with code -9' in swarm.log
+    assert swarm.log.count('process has finished cleanly') == 2
+    assert swarm.left() == ''
+
+
+def test_a_swarm_goes_on_without_a_robot(launch: Callable[..., Launch]) -> None:
+    swarm = launch('robots:=[ann, bob]', 'steps:=6')
+    swarm.wait_for('bob: joined')
+    os.kill(swarm.pid('delama_robot'), signal.SIGKILL)  # the first one, ann
+    assert swarm.process.wait(300) == 0
+    assert 'ann has ended with code -9' in swarm.log
+    assert re.search(r'\[bob\.delama\]: all 6 steps done', swarm.log)
+    assert swarm.left() == ''
+
+
+def test_without_rviz_nothing_is_started(launch: Callable[..., Launch]) -> None:
+    swarm = launch('robots:=[ann]', 'rviz:=true')
+    assert swarm.process.wait(120) != 0
+    assert 'rviz2 is not installed: sudo apt-get install ros-' in swarm.log
+    assert 'process started' not in swarm.log
+    assert swarm.left() == ''
