@@ -23,7 +23,7 @@ class Progress:
             lines += self._changes(status.peers)
         steps, before, limit = status.steps, self._steps, status.steps_limit
         if before < steps == limit:
-            lines.append(f'all {steps} steps done, {_summary(status)}; the map stays up')
+            lines.append(f'all {steps} steps done, {_summary(status)}; nothing more is mapped')
         elif before == 0 < steps or before // EVERY < steps // EVERY:
             of = f' of {limit}' if limit else ''
             lines.append(f'step {steps}{of} done, {_summary(status)}')
