@@ -1,4 +1,4 @@
-"""What to install when a module is missing that only some users need."""
+"""What to install when a module is missing that not everybody has."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ EXTRAS = {
     'sklearn': 'train',
     'torch': 'train',
     'tqdm': 'train',
+    'cvxpy': 'test',
+    'hypothesis': 'test',
+    'networkx': 'test',
+    'selenium': 'test',
+    'shapely': 'test',
 }
 ROS = re.compile(r'(rcl|rosidl|builtin_interfaces|\w+_(msgs|srvs)\b|delama_ros\.(msg|srv)\b)')
 
@@ -24,12 +29,14 @@ def cure(module: str) -> str:
         module: name of what could not be imported, such as 'torch' or 'rclpy.node'.
 
     Returns:
-        The line, or '' for a module that none of the extras and no ROS 2 brings.
+        The line, or '' for a module that no extra and no ROS 2 brings.
 
     """
     root = module.partition('.')[0]
     if root in EXTRAS:
         return f"{root} is missing: pip install '.[{EXTRAS[root]}]' in the folder of delama_ros"
+    if root == 'numba':  # the one requirement that a rosdep of Jazzy cannot install
+        return 'numba is missing: pip install numba; Ubuntu 24.04 has no package of it'
     if ROS.match(module):
         return 'ROS 2 is missing: `make env` in the folder of delama_ros, or source a ROS 2 Jazzy'
     return ''

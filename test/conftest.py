@@ -1,26 +1,65 @@
 """What all tests share: real data where it is, and a ROS domain that nobody else is in."""
 
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-import torch
-from hypothesis import HealthCheck, settings
 
+from delama_ros.extras import cure
 from delama_ros.swarm.processes import Domain
 
-# The same cases in every run, however slow the machine; one thread, as there are other processes.
-settings.register_profile(
-    'repeatable',
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
-)
-settings.load_profile('repeatable')
-torch.set_num_threads(1)
+# A machine that has only what rosdep installs lacks some of the modules that tests use.
+with suppress(ModuleNotFoundError):
+    from hypothesis import HealthCheck, settings
+
+    # The same cases in every run, however slow the machine.
+    settings.register_profile(
+        'repeatable',
+        derandomize=True,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+    )
+    settings.load_profile('repeatable')
+with suppress(ModuleNotFoundError):
+    import torch
+
+    torch.set_num_threads(1)  # there are other processes
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+def missing(report: pytest.CollectReport | pytest.TestReport) -> str:
+    """Say what to install for a test that failed for want of a module; '' for other failures."""
+    found = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", report.longreprtext)
+    if not report.failed or found is None or find_spec(found[1].partition('.')[0]) is not None:
+        return ''
+    return cure(found[1])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Skip a file whose imports need what is not installed here, and say what that is."""
+    report = yield
+    if line := missing(report):
+        report.outcome, report.longrepr = 'skipped', (str(collector.path), 1, f'Skipped: {line}')
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Skip a test that needs what is not installed here, and say what that is."""
+    report = yield
+    if line := missing(report):
+        report.outcome, report.longrepr = 'skipped', (str(item.path), 1, f'Skipped: {line}')
+    return report
 
 
 @pytest.fixture(scope='session')

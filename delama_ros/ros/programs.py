@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from delama_ros.extras import cure
 from delama_ros.signals import signal_handler
 
 
@@ -31,7 +32,13 @@ def viewer() -> int:
 def main(module: str) -> int:
     """Run the `main` function of a module."""
     signal_handler()
-    return int(import_module(module).main())
+    try:
+        return int(import_module(module).main())
+    except ModuleNotFoundError as error:
+        if not (line := cure(error.name or '')):
+            raise
+        print(f'{module}: error: {line}', file=sys.stderr)
+        return 2
 
 
 if __name__ == '__main__':

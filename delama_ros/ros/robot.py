@@ -65,7 +65,7 @@ class Robot(LifecycleNode):
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load the model, and the memory if it was saved; open the outputs."""
-        self.get_logger().info(f'{self.robot}: loading; the first start compiles, for a minute or so')
+        self.get_logger().info(f'{self.robot}: loading; the first start compiles for a minute')
         try:
             self.runtime = Runtime(
                 self.robot,

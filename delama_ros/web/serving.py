@@ -15,12 +15,15 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
+from uvicorn.config import WS_PROTOCOLS
 
 from delama_ros.web.guard import Access, Guard, is_loopback
 
 COMMON = Path(__file__).parent / 'static'
 LOCALHOST = '127.0.0.1'
 USUAL_PORT = 8420
+# The older of the two, of which websockets warns, is all that uvicorn of Ubuntu 24.04 has.
+PROTOCOL = 'websockets-sansio' if 'websockets-sansio' in WS_PROTOCOLS else 'websockets'
 
 
 def listen(host: str = LOCALHOST, port: int | None = None) -> socket.socket:
@@ -75,7 +78,7 @@ def make_server(app: FastAPI) -> uvicorn.Server:
     """Return a server for the application; `run(sockets=[listener])` blocks until it is stopped."""
     return uvicorn.Server(
         uvicorn.Config(
-            app, log_level='warning', ws='websockets-sansio', ws_max_size=2**20,
+            app, log_level='warning', ws=PROTOCOL, ws_max_size=2**20,
             timeout_keep_alive=75, timeout_graceful_shutdown=3, server_header=False,
             proxy_headers=False,
         )

@@ -60,7 +60,8 @@ from delama_ros.resources import resource
 print(delama_ros.__path__[0], delama_sim.__file__, delama_ros.msg.DualVar.__name__)
 END
 ls install/delama_ros/lib/delama_ros install/delama_ros/share/delama_ros
-./install/delama_ros/lib/delama_ros/delama --version
+delama --version
+command -v delama
 """
     used = subprocess.run(
         ['bash', '-ec', use], cwd=tmp_path, env=environment, capture_output=True, text=True
@@ -71,3 +72,4 @@ ls install/delama_ros/lib/delama_ros install/delama_ros/share/delama_ros
     assert first.endswith('DualVar')
     assert {'delama', 'delama_robot', 'delama_simulator', 'launch', 'config'} <= set(others)
     assert any(line.startswith('delama_ros ') for line in others)
+    assert str(tmp_path / 'install/delama_ros/bin/delama') in others
