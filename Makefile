@@ -51,7 +51,7 @@ CMAKE_CONFIGURE = cmake -DCMAKE_INSTALL_PREFIX=$(VENV) -DPython3_EXECUTABLE=$(BI
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help preflight env torch swarm test lint colcon lock clean
+.PHONY: help preflight env torch swarm test lint syntax colcon lock clean
 
 help:  ## this list
 	@sed -nE 's/^([a-z]+):.*## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -72,6 +72,10 @@ test: lint  ## lint, types and all tests
 lint: env $(STAMPS)/test  ## ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy delama_ros sim/delama_sim tools
+
+syntax:  ## compile all Python files with another interpreter: PYTHON=python3.13
+	@$(PYTHON) -W error -c 'import pathlib; \
+		[compile(file.read_bytes(), str(file), "exec") for file in pathlib.Path().glob("[a-z]*/**/*.py")]'
 
 colcon: env $(STAMPS)/test  ## the same package as a ROS workspace: colcon build and colcon test
 	@source $(BIN)/activate; colcon build --symlink-install --cmake-args -DBUILD_TESTING=ON $(CMAKE_FLAGS)
