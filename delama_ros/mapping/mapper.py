@@ -15,6 +15,7 @@ from delama_ros.core.blocks import Codes, Model, decode, encode
 from delama_ros.geometry.grid import UNKNOWN, Cells, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, compose
 from delama_ros.mapping.completion import Decoder, view
+from delama_ros.mapping.extent import Extent, extent
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.keyframes import Change, Keyframes
 from delama_ros.mapping.scan import Keys, Marks, Scan, count_marks, scan_marks
@@ -224,15 +225,27 @@ class Mapper:
     def _merged(self, model: Model, guests: list[Statistics]) -> Model:
         return merged(model, guests, self.model, 2 * self.agent.settings.lambda1_coupled)
 
+    @property
+    def extent(self) -> Extent:
+        """Which of the known tiles the robot's map shows."""
+        own = self.agent.local.codes
+        return extent(self.known.codes, own, self.model.cells * self.model.resolution)
+
+    @property
+    def shown(self) -> Model:
+        """All that is known, without tiles too far away for one grid."""
+        inside = self.extent.shown
+        return self.known if inside.all() else self.known.take(inside)
+
     def occupancy(self) -> OccupancyMap:
         """Return the robot's map; cells that no robot has seen are unknown."""
-        known = self.known
+        known = self.shown
         drawn = self.model.occupancy(decode(known.codes), known.theta, known.evidence)
         return drawn.with_cells(without_slivers(drawn.cells))
 
     def completed(self, decoder: Decoder) -> OccupancyMap:
         """Return the map with the decoder's guess at what no robot has seen."""
-        known = self.known
+        known = self.shown
         seen = view(self.model, decode(known.codes), known.theta, known.evidence)
         return decoder.complete(seen, self.model.resolution)
 

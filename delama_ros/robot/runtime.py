@@ -300,6 +300,7 @@ class Runtime:
             robot=self.name,
             problems=(
                 *problems, *self._localization_problems(),
+                *filter(None, [self.mapper.extent.problem]),
                 *self._peers.problems(self._options['quiet']),
             ),
             frame=self.frame,

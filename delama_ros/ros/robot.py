@@ -19,6 +19,7 @@ from delama_ros.robot.driver import Report
 from delama_ros.robot.localization import Located
 from delama_ros.robot.parameters import ROBOT, check
 from delama_ros.robot.runtime import Runtime
+from delama_ros.robot.save_folder import save_folder
 from delama_ros.robot.timed_scan import TimedScan
 from delama_ros.ros.exchange import Exchange
 from delama_ros.ros.options import declare
@@ -52,6 +53,7 @@ class Robot(LifecycleNode):
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
         check(self.options)
+        self._folder = save_folder(self.options['save_folder'], self.robot)
         self._worker: Worker | None = None
         # A completed step that is not published yet, and what draws its map.
         self._pending: tuple[Header, Report, Callable[[], OccupancyMap]] | None = None
@@ -78,7 +80,7 @@ class Robot(LifecycleNode):
             return FAILURE
         self._outputs = Outputs(self, self.robot, self.options['map_frame'])
         self._service_desk = RobotServices(
-            self, self.runtime, on_worker=self._on_worker, pause=self._pause
+            self, self.runtime, folder=self._folder, on_worker=self._on_worker, pause=self._pause
         )
         return SUCCESS
 
