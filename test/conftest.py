@@ -1,6 +1,7 @@
 """What all tests share: real data where it is, and a ROS domain that nobody else is in."""
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,3 +41,15 @@ def ros_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]
         monkeypatch.setenv(name, value)
     yield dict(os.environ)
     domain.close()
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 200 kB, which is soon full."""
+    place = tmp_path / 'disk'
+    place.mkdir()
+    command = ['mount', '-t', 'tmpfs', '-o', 'size=200k', 'tmpfs', str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip('only root can mount a small disk')
+    yield place
+    subprocess.run(['umount', '--lazy', str(place)], check=True)

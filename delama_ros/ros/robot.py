@@ -13,6 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
+from delama_ros.errors import UserError
 from delama_ros.geometry.grid import Floats, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
@@ -60,6 +61,7 @@ class Robot(LifecycleNode):
         self._shown: Report | None = None  # of the last step that was published
         self._newest: Located | None = None  # pose of the base at the newest scan
         self._paused = False
+        self._unsaved = ''  # why the memory could not be saved
 
     # Lifecycle
 
@@ -114,7 +116,7 @@ class Robot(LifecycleNode):
             self._schedule.append(
                 self.create_timer(
                     self.options['memory_period'],
-                    lambda: worker.submit(runtime.save_memory),
+                    lambda: worker.submit(runtime.keep_memory),
                     clock=steady,
                 )
             )
@@ -153,10 +155,14 @@ class Robot(LifecycleNode):
         for timer in self._schedule:
             self.destroy_timer(timer)
         if self.runtime.saves_memory:
-            try:
-                self.runtime.save_memory()
-            except OSError as error:
-                self.get_logger().error(f'the memory was not saved: {error}')
+            self.runtime.keep_memory()
+            self._unsaved = self.runtime.unsaved
+
+    def end(self) -> None:
+        """Stop for good; a UserError says that what was learned could not be saved."""
+        self.stop()
+        if self._unsaved:
+            raise UserError(self._unsaved)
 
     def destroy_node(self) -> None:
         """Shut down DDS entities now, so that peers notice and shared memory is released."""
@@ -272,7 +278,7 @@ def start(node: Robot) -> Robot:
 
 def main() -> int:
     """Run one robot until it is interrupted."""
-    return run('delama_robot', lambda: start(Robot()), Robot.stop)
+    return run('delama_robot', lambda: start(Robot()), Robot.end)
 
 
 if __name__ == '__main__':
