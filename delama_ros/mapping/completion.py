@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from delama_ros.core import checkpoint
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools, OccupancyMap
 from delama_ros.mapping import unet
@@ -113,8 +114,9 @@ def load(path: str | Path) -> Decoder:
         ValueError: if the file is missing, damaged or no decoder.
     """
     stored = checkpoint.load(path, task=TASK)
-    weights = {name: value.astype(np.float32) for name, value in stored.arrays.items()}
     try:
+        check_arrays(stored.arrays, {name: a.shape for name, a in stored.arrays.items()})
+        weights = {name: value.astype(np.float32) for name, value in stored.arrays.items()}
         return Decoder(weights, dict(stored.made))
     except ValueError as error:
         raise ValueError(f'{path}: not a decoder: {error}') from None

@@ -21,12 +21,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, encode
 from delama_ros.geometry.grid import Pose
 from delama_ros.geometry.poses import as_pose, compose, relative
 from delama_ros.mapping.scan import KINDS, Marks, Scan, scan_marks
 from delama_ros.mapping.tiles import TileModel
 
+WHOLE = (
+    'keyframe_ids', 'keyframe_steps', 'keyframe_sizes', 'fade_sizes', 'fade_codes',
+)  # arrays of whole numbers
 PENDING = -1  # step of a keyframe that nobody has learned from yet,
 OBSERVED = -2  # and of one that the agent was given and learns from with its next step
 
@@ -213,22 +217,12 @@ class Keyframes:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from what `state` returned; ValueError if it does not fit together."""
         self._frames, self._touched, self._fades = {}, Counter(), {}
-        self._steps = int(state.get('keyframe_steps', np.zeros(0)).max(initial=0))
+        self._steps = 0
         if 'keyframe_ids' not in state:  # saved without SLAM
             return
-        n = len(state['keyframe_ids'])
+        _check(state)
+        self._steps = int(state['keyframe_steps'].max(initial=0))
         sizes = state['keyframe_sizes']
-        wanted = {
-            'keyframe_steps': (n,), 'keyframe_poses': (n, 6), 'keyframe_lasers': (n, 4),
-            'keyframe_sizes': (n, 2), 'keyframe_ranges': (int(sizes[:, 0].sum()),),
-            'keyframe_peers': (int(sizes[:, 1].sum()), 2),
-        }
-        for name, shape in wanted.items():
-            if state[name].shape != shape:
-                raise ValueError(f'saved {name} has shape {state[name].shape}, expected {shape}')
-        for name in ('keyframe_poses', 'keyframe_lasers', 'keyframe_peers'):
-            if not np.isfinite(state[name]).all():
-                raise ValueError(f'saved {name} holds NaN or infinity')
         beams = np.split(state['keyframe_ranges'], np.cumsum(sizes[:-1, 0]))
         peers = np.split(state['keyframe_peers'], np.cumsum(sizes[:-1, 1]))
         for i, name in enumerate(state['keyframe_ids'].tolist()):
@@ -247,6 +241,28 @@ class Keyframes:
             )
             self._fades[step] = Blocks(codes, values)
             at += count
+
+
+def _check(state: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise ValueError for arrays that no `state` returned, KeyError for one that is missing."""
+    shapes: dict[str, tuple[int | str, ...]] = {
+        'keyframe_ids': ('k',), 'keyframe_steps': ('k',), 'keyframe_poses': ('k', 6),
+        'keyframe_lasers': ('k', 4), 'keyframe_sizes': ('k', 2), 'keyframe_peers': ('p', 2),
+        'fade_sizes': ('s', 2), 'fade_codes': ('c',), 'fade_values': ('c', 1),
+    }
+    check_arrays({name: state[name] for name in shapes}, shapes, whole=WHOLE)
+    sizes, ranges = state['keyframe_sizes'], state['keyframe_ranges']
+    if ranges.ndim != 1 or ranges.dtype.kind != 'f':  # which may be NaN or infinite
+        raise ValueError(f'keyframe_ranges are {ranges.dtype} {ranges.shape}, expected ranges')
+    for name, given, total in (
+        ('keyframe_sizes', sizes[:, 0], len(ranges)),
+        ('keyframe_sizes', sizes[:, 1], len(state['keyframe_peers'])),
+        ('fade_sizes', state['fade_sizes'][:, 1], len(state['fade_codes'])),
+    ):
+        if (given < 0).any() or (given > total).any() or given.sum() != total:
+            raise ValueError(f'{name} do not add up to {total}')
+    if len(np.unique(state['keyframe_ids'])) < len(state['keyframe_ids']):
+        raise ValueError('keyframe_ids hold a keyframe twice')
 
 
 class _Counts:

@@ -11,6 +11,7 @@ from scipy import ndimage
 
 from delama_ros.core.agent.agent import Agent
 from delama_ros.core.agent.messages import Message
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.blocks import Codes, Model, decode, encode
 from delama_ros.geometry.grid import UNKNOWN, Cells, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, compose
@@ -258,10 +259,14 @@ class Mapper:
         """Continue from what `state` returned; call between steps.
 
         Raises:
-            ValueError: if the arrays are of another shape of model.
+            ValueError: if the arrays are of another shape of model, or hold impossible numbers;
+                the mapper is then unchanged.
         """
+        check_arrays(state, {'fixed': ('f',)}, whole=('fixed',))
+        keyframes = Keyframes(self.model)
+        keyframes.restore(state)
         self.agent.restore(state)
-        self._keyframes.restore(state)
+        self._keyframes = keyframes
         self._guests, self._known = [], None
         self._observed = self.agent.learned
         # Tiles of a file that was saved without keyframes stay where they are.

@@ -193,13 +193,27 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Swarm:
         content = yaml.safe_load(file.read_text())
     except OSError as error:
         raise DescriptionError(f'cannot read {path}: {error.strerror}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DescriptionError(f'{path} is not YAML: {error}') from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DescriptionError(f'{path} is not YAML: {" ".join(str(error).split())}') from error
     if content is None:
         content = {}
     if not isinstance(content, dict):
         raise DescriptionError(f'{path} holds {content!r}, expected keys and values')
-    return from_mapping({**content, **(changes or {})})
+    try:
+        return from_mapping({**content, **(changes or {})})
+    except DescriptionError:
+        if changes:  # which may be wrong rather than the file
+            with_file(path, content)
+            raise
+        return with_file(path, content)
+
+
+def with_file(path: str | Path, content: Mapping[str, Any]) -> Swarm:
+    """Build a description from the values of a file; errors name the file."""
+    try:
+        return from_mapping(content)
+    except DescriptionError as error:
+        raise DescriptionError(f'{path}: {error}') from error
 
 
 def from_mapping(content: Mapping[str, Any]) -> Swarm:
@@ -224,7 +238,7 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
             )
         values['robots'] = tuple(robots)
     if isinstance(values.get('logs'), list):
-        values['logs'] = tuple(values['logs'])
+        values['logs'] = tuple(_typed('logs', log, str) for log in values['logs'])
     if values.get('logs'):
         values.setdefault('plan', '')
     if isinstance(values.get('overrides'), dict):

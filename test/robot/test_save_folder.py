@@ -20,7 +20,7 @@ def test_what_is_below(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize('path', ['', '..', '/', '../x', '~/x', 'nul\0', '~nobody_at_all', '//x'])
 def test_what_is_not(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ValueError, match='^path '):
+    with pytest.raises(ValueError, match=r'^path '):
         below(save_folder(str(tmp_path), 'ann'), path)
 
 
@@ -38,5 +38,5 @@ def test_the_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / 'file').touch()
-    with pytest.raises(ValueError, match='save_folder is .* which is a file, expected a folder'):
+    with pytest.raises(ValueError, match=r'save_folder is .* which is a file, expected a folder'):
         save_folder(str(tmp_path / 'file'), 'ann')
