@@ -103,6 +103,8 @@ def load(path: str | Path, *, task: str | None = None) -> Checkpoint:
     """
     path = Path(path)
     file = path if path.is_file() else path.with_suffix('.npz')
+    if not file.exists():
+        raise CheckpointError(f'{path}: no such checkpoint')
     arrays = _arrays(file)
     description = _description(file, arrays)
     if task is not None and description['task'] != task:
@@ -127,8 +129,6 @@ def load(path: str | Path, *, task: str | None = None) -> Checkpoint:
 def _arrays(path: Path) -> Arrays:
     try:
         return read_arrays(path)
-    except FileNotFoundError:
-        raise CheckpointError(f'{path}: no such checkpoint') from None
     except (OSError, ValueError) as error:
         raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
 

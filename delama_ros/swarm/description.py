@@ -40,6 +40,7 @@ STEPS = 12  # of a simulated swarm
 STARTS = ('exact', 'rough', 'unknown')
 ROUGH = 0.2, 0.052  # m and rad (3°), standard deviations of rough starts
 SIMULATED = {'thicken_walls': 0.05, 'odometry_preset': 'turtlebot'}
+MOST_ROBOTS = 1000
 
 
 class DescriptionError(ValueError):
@@ -227,6 +228,8 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
     if isinstance(robots, int) and not isinstance(robots, bool):
         if robots < 1:
             raise DescriptionError(f'robots: {robots}, expected at least 1')
+        if robots > MOST_ROBOTS:
+            raise DescriptionError(f'robots: {robots}, expected at most {MOST_ROBOTS}')
         values['robots'] = tuple(f'robot{i}' for i in range(1, robots + 1))
     elif isinstance(robots, dict):
         values['robots'] = tuple(map(str, robots))
