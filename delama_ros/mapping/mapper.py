@@ -122,6 +122,10 @@ class Mapper:
         before = self._keyframes.touched(names)
         self._revise(self._keyframes.remove(names, self.agent.fade), before)
 
+    def set_range_bias(self, bias: float) -> None:
+        """Say by how many metres the laser measures too far; the map of all keyframes follows."""
+        self._keyframes.bias = bias
+
     def reframe(self, frame: str, shift: Pose) -> None:
         """Lay the map out in another frame; all keyframes move along.
 
@@ -193,6 +197,9 @@ class Mapper:
         self._guests, self._known = [], None
         self.learn()
         self._settle()
+        outdated = self._keyframes.outdated()
+        before = self._keyframes.touched(outdated)
+        self._revise(self._keyframes.correct(outdated, self.agent.fade), before)
         empty = self._keyframes.empty(self._left)
         empty = empty[~np.isin(empty, self._fixed)]
         if len(empty):
@@ -264,6 +271,7 @@ class Mapper:
         """
         check_arrays(state, {'fixed': ('f',)}, whole=('fixed',))
         keyframes = Keyframes(self.model)
+        keyframes.bias = self._keyframes.bias
         keyframes.restore(state)
         self.agent.restore(state)
         self._keyframes = keyframes
