@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
@@ -79,3 +80,15 @@ def ros_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]
         monkeypatch.setenv(name, value)
     yield dict(os.environ)
     domain.close()
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 200 kB, which is soon full."""
+    place = tmp_path / 'disk'
+    place.mkdir()
+    command = ['mount', '-t', 'tmpfs', '-o', 'size=200k', 'tmpfs', str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip('only root can mount a small disk')
+    yield place
+    subprocess.run(['umount', '--lazy', str(place)], check=True)

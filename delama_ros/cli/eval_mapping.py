@@ -105,6 +105,7 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.experiments.mapping.rows import Protocol
     from delama_ros.mapping.completion import load as load_decoder
     from delama_ros.mapping.default import find
+    from delama_sim.odometry import odometry_preset
 
     methods = _methods(args.methods)
     if args.starts != 'exact':
@@ -116,12 +117,16 @@ def run(args: argparse.Namespace) -> int:
     if args.limit is not None and args.limit < (2 if args.two_buildings else 1):
         raise UserError(f'--limit is {args.limit}, expected at least 1, or 2 with --two-buildings')
     require_positive(args, 'steps', 'scans')
+    if args.pose_noise < 0:
+        raise UserError(f'--pose-noise is {args.pose_noise}, expected 0 or more')
     if args.robots < 2:
         raise UserError(f'--robots is {args.robots}, expected at least 2')
     runner = make_runner(args)
     try:
         specs = plans_of(args, test_only=not args.all)
         checkpoint = find(args.checkpoint)
+        if args.drift:
+            odometry_preset(args.drift)
         if args.decoder:
             load_decoder(args.decoder)  # fail before the run, not during it
         protocol = Protocol(

@@ -66,8 +66,11 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the chosen action."""
-    if args.seed is not None and args.seed < 0:
-        raise UserError(f'--seed is {args.seed}, expected 0 or more')
+    if args.tasks < SIMULATED:
+        raise UserError(f'--tasks is {args.tasks}, expected at least {SIMULATED}')
+    for stage in ('learn', 'aggregate', 'result'):
+        if not 1 <= (seconds := getattr(args, f'{stage}_time')) <= 86400:
+            raise UserError(f'--{stage}-time is {seconds}, expected 1 to 86400 s')
     try:
         return {'play': play, 'report': report, 'export': export}[args.action](args)
     except ValueError as error:
@@ -76,9 +79,6 @@ def run(args: argparse.Namespace) -> int:
 
 def play(args: argparse.Namespace) -> int:
     """Serve the game until Ctrl-C."""
-    for stage in ('learn', 'aggregate', 'result'):
-        if not 1 <= (seconds := getattr(args, f'{stage}_time')) <= 86400:
-            raise UserError(f'--{stage}-time is {seconds}, expected 1 to 86400 s')
     from delama_ros.experiments.human.game import Limits
     from delama_ros.web.game.serve import serve
 
@@ -92,8 +92,6 @@ def report(args: argparse.Namespace) -> int:
     from delama_ros.experiments.human.report import make_report
     from delama_ros.experiments.human.store import open_database
 
-    if args.tasks < SIMULATED:
-        raise UserError(f'--tasks is {args.tasks}, expected at least {SIMULATED}')
     figures = make_report(open_database(Path(args.db), read_only=True), args.tasks, args.seed or 0)
     rows = [
         [row['players'], row['quality'], str(row['n']), *(_mse(m) for m in row['mse'])]

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from delama_ros import __version__
+from delama_ros.cli.options import Parser, check
 from delama_ros.errors import UserError
 from delama_ros.extras import cure
 
@@ -26,6 +27,7 @@ COMMANDS = {
     'bench': 'measure speed on this machine',
 }
 
+LONGEST = 1500  # characters of an error
 EXAMPLES = """examples:
   delama swarm                              five robots map a generated flat
   delama swarm --robots 3 --steps 6         fewer robots, fewer steps
@@ -37,7 +39,7 @@ EXAMPLES = """examples:
 
 def make_parser(command: str | None) -> argparse.ArgumentParser:
     """Build the parser; only the module of `command` is imported."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog='delama',
         description='Robots that learn one shared map without a server and without sharing scans.',
         epilog=EXAMPLES,
@@ -56,12 +58,20 @@ def make_parser(command: str | None) -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line: returns 0 for success, 1 for a failed run, 2 for a user's error."""
     arguments = sys.argv[1:] if argv is None else list(argv)
-    parser = make_parser(next((a for a in arguments if not a.startswith('-')), None))
     try:
+        parser = make_parser(next((a for a in arguments if not a.startswith('-')), None))
         args = parser.parse_args(arguments)  # may load plugins
+        check(args, arguments)
         return int(args.run(args))
     except UserError as error:
-        print(f'delama: error: {error}', file=sys.stderr)
+        print(f'delama: error: {_short(str(error))}', file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # `delama … | head`
+        sys.stderr.close()
+        return 0
+    except OSError as error:  # a file that is not there, a disk that is full
+        where = f'{error.filename}: ' if error.filename else ''
+        print(f'delama: error: {where}{error.strerror or error}', file=sys.stderr)
         return 2
     except ModuleNotFoundError as error:
         if not (line := cure(error.name or '')):
@@ -70,11 +80,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # `delama … | head`
-        sys.stderr.close()
-        return 0
     finally:
         gc.freeze()  # skips a last garbage collection at exit, which takes up to a second
+
+
+def _short(text: str) -> str:
+    """Return a text without the middle of a value that fills a page."""
+    return text if len(text) <= LONGEST else f'{text[: LONGEST // 2]} … {text[-LONGEST // 2 :]}'
 
 
 if __name__ == '__main__':

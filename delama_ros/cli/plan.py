@@ -25,6 +25,7 @@ EXAMPLES = """examples:
   delama plan map.yaml --thicken 0.05 --blocks 3 --map hard.yaml
   delama plan cubicasa5k/high_quality --png sheet.png  a table and a contact sheet of a folder"""
 
+LIMITS = {'resolution': (0.005, 1.0), 'thicken': (0, 1), 'drop': (0, 1e6), 'blocks': (0, 1000)}
 COLUMNS = 76  # of the picture in the terminal
 BLOCKS = {(0, 0): ' ', (1, 0): '▀', (0, 1): '▄', (1, 1): '█'}
 
@@ -76,11 +77,9 @@ def add_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, edit, write, describe."""
-    if not args.resolution > 0:
-        raise UserError(f'--resolution {args.resolution}, expected more than 0')
-    for name in ('thicken', 'drop', 'blocks', 'seed'):
-        if getattr(args, name) < 0:
-            raise UserError(f'--{name} {getattr(args, name)}, expected 0 or more')
+    for name, (low, high) in LIMITS.items():
+        if not low <= (value := getattr(args, name)) <= high:
+            raise UserError(f'--{name} is {value}, expected {low:g} to {high:g}')
     try:
         whole_folder = Path(args.plan).is_dir()
         sources: list[str] = [str(p) for p in find(args.plan)] if whole_folder else [args.plan]

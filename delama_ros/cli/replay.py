@@ -80,7 +80,7 @@ def describe(args: argparse.Namespace) -> Swarm:
             'logs': logs, 'period': args.period, 'steps': args.steps, 'replay': replay,
             'checkpoint': args.checkpoint,
         }
-        swarm = from_mapping({**values, 'robots': robots or len(logs)})
+        swarm = from_mapping({**values, 'robots': len(logs) if robots is None else robots})
         if not swarm.steps:
             defaults = {'topics': ['']}
             recorded = read_robots({**defaults, **swarm.replay_parameters()})

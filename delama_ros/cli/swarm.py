@@ -128,8 +128,14 @@ def run(args: argparse.Namespace) -> int:
 def run_described(args: argparse.Namespace, swarm: Swarm) -> int:
     """Run a swarm, print its steps and write its results."""
     # Imported here so that `delama swarm --help` and wrong arguments do not wait for ROS.
+    from delama_ros.mapping.default import find
     from delama_ros.swarm.record import Record
 
+    try:
+        for checkpoint in {swarm.robot_parameters(n).get('checkpoint') for n in swarm.robots}:
+            find(checkpoint or None)
+    except ValueError as error:
+        raise UserError(str(error)) from error
     folder = Path(args.out or Path('runs') / datetime.now().strftime('%Y-%m-%d_%H-%M-%S'))
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from delama_ros.cli.options import Parser
 from delama_ros.errors import UserError
 
 TASKS = {
@@ -59,7 +60,7 @@ def _plugin_tasks(values: Sequence[str]) -> dict[str, type[Any]]:
     """Return the tasks of plugins named on the rest of the command line, and of entry points."""
     from delama_ros.experiments import plugins
 
-    finder = argparse.ArgumentParser(add_help=False)
+    finder = Parser(prog='delama', add_help=False)
     add_plugin_argument(finder)
     specs = finder.parse_known_args(values[1:])[0].plugin
     try:

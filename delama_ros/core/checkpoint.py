@@ -10,16 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from delama_ros import __version__
+from delama_ros.core.array_file import Arrays, read_arrays
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.map_file import write_whole
 
@@ -28,7 +27,7 @@ DESCRIPTION = 'description'  # the array that holds the JSON text
 BESIDE = 1  # format with the description in a .json file beside the arrays
 HEADERS = {'delama mapping 1': 'mapping', 'delama decoder 1': 'decoder'}  # earlier format → task
 
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+_KINDS = {str: 'a name', dict: 'names and values'}
 
 
 class CheckpointError(ValueError):
@@ -104,6 +103,8 @@ def load(path: str | Path, *, task: str | None = None) -> Checkpoint:
     """
     path = Path(path)
     file = path if path.is_file() else path.with_suffix('.npz')
+    if not file.exists():
+        raise CheckpointError(f'{path}: no such checkpoint')
     arrays = _arrays(file)
     description = _description(file, arrays)
     if task is not None and description['task'] != task:
@@ -127,11 +128,8 @@ def load(path: str | Path, *, task: str | None = None) -> Checkpoint:
 
 def _arrays(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise CheckpointError(f'{path}: no such checkpoint') from None
-    except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        return read_arrays(path)
+    except (OSError, ValueError) as error:
         raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
 
 
@@ -150,7 +148,7 @@ def _description(path: Path, arrays: Arrays) -> dict[str, Any]:
             raise CheckpointError(f'{path}: not a checkpoint of delama_ros: it has no description')
     except OSError as error:
         raise CheckpointError(f'{beside}: cannot be read: {error.strerror}') from error
-    except (KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise CheckpointError(f'{path}: damaged or no checkpoint: {error}') from error
     if not isinstance(description, dict) or 'format' not in description:
         raise CheckpointError(f'{path}: not a checkpoint of delama_ros: it has no format number')
@@ -162,6 +160,10 @@ def _description(path: Path, arrays: Arrays) -> dict[str, Any]:
     missing = {'task', 'settings', 'options'} - description.keys()
     if missing:
         raise CheckpointError(f'{path}: damaged: {sorted(missing)} missing')
+    kinds = {'task': str, 'settings': dict, 'options': dict, 'made': dict}
+    for name, kind in kinds.items():
+        if not isinstance(value := description.get(name, kind()), kind):
+            raise CheckpointError(f'{path}: damaged: {name} is {value!r}, expected {_KINDS[kind]}')
     return description
 
 

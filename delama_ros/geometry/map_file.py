@@ -108,8 +108,8 @@ def _fields(path: Path) -> dict[str, object]:
         fields = yaml.safe_load(path.read_text(encoding='utf-8'))
     except OSError as error:
         raise PlanError(f'{path}: cannot be read: {error.strerror}') from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise PlanError(f'{path}: is not YAML: {str(error).splitlines()[0]}') from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise PlanError(f'{path}: is not YAML: {" ".join(str(error).split())}') from None
     if not isinstance(fields, dict):
         raise PlanError(f'{path}: is not a map, expected image, resolution and origin')
     for name in ('image', 'resolution', 'origin'):
@@ -122,7 +122,7 @@ def _number(
     path: Path, fields: dict[str, object], name: str, default: float | None = None
 ) -> float:
     value = fields.get(name, default)
-    if not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise PlanError(f'{path}: {name} is {value!r}, expected a number')
     return float(value)
 
@@ -136,8 +136,9 @@ def _shades(path: Path, picture: Path, mode: str) -> tuple[Floats, Bools]:
             see_through = image.has_transparency_data
     except FileNotFoundError:
         raise PlanError(f'{path}: its image {picture} does not exist') from None
-    except OSError as error:
-        raise PlanError(f'{path}: its image {picture} cannot be read: {error}') from None
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise PlanError(f'{path}: its image {picture} cannot be read: {reason}') from None
     # nav2 averages the colours of a pixel, and in trinary mode its opacity with them.
     channels = 4 if mode == 'trinary' and see_through else 3
     return rgba[..., :channels].mean(-1), rgba[..., 3] == 255

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 
 from delama_ros.core import checkpoint
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.settings import Settings
-from delama_ros.mapping.tiles import TileModel
+from delama_ros.mapping.scan import KINDS
+from delama_ros.mapping.tiles import PARTS, TileModel
 
 TASK = 'mapping'
+SHAPES: dict[str, tuple[int | str, ...]] = {
+    'table': ('K', 'S', 'S'), 'weights': (KINDS,), 'targets': (KINDS,), 'bias': (),
+    'resolution': (),
+}
 
 
 @dataclass(frozen=True)
@@ -62,13 +68,24 @@ def load(path: str | Path) -> Checkpoint:
     """
     stored = checkpoint.load(path, task=TASK)
     try:
+        table, options = stored.arrays['table'], stored.options
+        numbers = {
+            name: np.array(options[name]) for name in ('weights', 'targets', 'bias', 'resolution')
+        }
+        check_arrays({'table': table, **numbers}, SHAPES)
+        if not numbers['resolution'] > 0:
+            raise ValueError(f'resolution is {numbers["resolution"]} m, expected more than 0')
+        if not table.size or table.shape[1] % PARTS:
+            raise ValueError(f'table has shape {table.shape}, expected a multiple of {PARTS} cells')
         model = TileModel(
-            stored.arrays['table'].astype(np.float64),
-            np.array(stored.options['weights']),
-            np.array(stored.options['targets']),
-            stored.options['bias'],
-            stored.options['resolution'],
+            table.astype(np.float64),
+            numbers['weights'].astype(np.float64),
+            numbers['targets'].astype(np.float64),
+            float(numbers['bias']),
+            float(numbers['resolution']),
         )
     except KeyError as error:
         raise ValueError(f'{path}: not a mapping model: {error} is missing') from None
+    except ValueError as error:
+        raise ValueError(f'{path}: not a mapping model: {error}') from None
     return Checkpoint(model, stored.settings, dict(stored.made))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from scipy import ndimage
 
 from delama_ros.core import checkpoint
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools, OccupancyMap
 from delama_ros.mapping import unet
@@ -29,6 +30,7 @@ POOL = 2  # cells of the model along a cell of the completed map
 MARGIN = 8  # cells around the known map that are completed
 NEAR = 0.5  # m from evidence beyond which everything is a guess
 CHANNELS = 3 + POOL**2
+PIECE = 256  # cells along the edge of the pieces that a large map is completed in
 GUESS = 0.4  # certainty of a guess relative to what was seen
 
 Singles = npt.NDArray[np.float32]
@@ -56,9 +58,31 @@ class Decoder:
 
     def logits(self, view: View) -> Singles:
         """Return the logit of each cell of a view: the linear model's plus a correction."""
-        added = unet.run(unet.Numpy(), self.weights, view.channels[None])
-        total: Singles = view.logits + added[0, 0]
+        rows, columns = view.logits.shape
+        if max(rows, columns) <= PIECE + 2 * unet.REACH:
+            total: Singles = view.logits + self._run(view.channels)
+            return total
+        # In pieces: memory is bounded, and what is far from all that was seen costs nothing.
+        nothing = np.zeros((CHANNELS, *2 * (2 * unet.REACH + unet.MULTIPLE,)), np.float32)
+        total = view.logits + self._run(nothing)[unet.REACH, unet.REACH]
+        for top in range(0, rows, PIECE):
+            for left in range(0, columns, PIECE):
+                first = max(top - unet.REACH, 0), max(left - unet.REACH, 0)
+                last = top + PIECE + unet.REACH, left + PIECE + unet.REACH
+                around = slice(first[0], last[0]), slice(first[1], last[1])
+                if not view.seen[around].any():
+                    continue
+                here = slice(top, top + PIECE), slice(left, left + PIECE)
+                inside = slice(top - first[0], top - first[0] + PIECE), slice(
+                    left - first[1], left - first[1] + PIECE
+                )
+                added = self._run(view.channels[:, *around])
+                total[here] = view.logits[here] + added[inside]
         return total
+
+    def _run(self, channels: Singles) -> Singles:
+        added: Singles = unet.run(unet.Numpy(), self.weights, channels[None])[0, 0]
+        return added
 
     def complete(self, view: View, resolution: float) -> OccupancyMap:
         """Draw the completed map.
@@ -90,8 +114,9 @@ def load(path: str | Path) -> Decoder:
         ValueError: if the file is missing, damaged or no decoder.
     """
     stored = checkpoint.load(path, task=TASK)
-    weights = {name: value.astype(np.float32) for name, value in stored.arrays.items()}
     try:
+        check_arrays(stored.arrays, {name: a.shape for name, a in stored.arrays.items()})
+        weights = {name: value.astype(np.float32) for name, value in stored.arrays.items()}
         return Decoder(weights, dict(stored.made))
     except ValueError as error:
         raise ValueError(f'{path}: not a decoder: {error}') from None

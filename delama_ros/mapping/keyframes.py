@@ -21,12 +21,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.blocks import Blocks, Codes, Floats, Keys, decode, encode
 from delama_ros.geometry.grid import Pose
 from delama_ros.geometry.poses import as_pose, compose, relative
-from delama_ros.mapping.scan import KINDS, Marks, Scan, scan_marks
+from delama_ros.mapping.scan import KINDS, Marks, Scan, scan_marks, shortened
 from delama_ros.mapping.tiles import TileModel
 
+WHOLE = (
+    'keyframe_ids', 'keyframe_steps', 'keyframe_sizes', 'fade_sizes', 'fade_codes',
+)  # arrays of whole numbers
+NOTICEABLE = 0.005  # m by which the bias of a laser changes before its keyframes are mapped again
+AT_ONCE = 40  # keyframes that are mapped again in one step, which takes some milliseconds each
 PENDING = -1  # step of a keyframe that nobody has learned from yet,
 OBSERVED = -2  # and of one that the agent was given and learns from with its next step
 
@@ -48,6 +54,7 @@ class Keyframe:
     mount: Pose  # of the sensor, seen from the base
     scan: Scan
     peers: Floats  # (P, 2), positions of other robots, seen from the base
+    bias: float = 0.0  # m by which its ranges are too long
     step: int = PENDING  # count of the step in which it was learned
     codes: Codes = field(default_factory=lambda: np.zeros(0, np.int64))  # tiles it touches
 
@@ -62,6 +69,7 @@ class Keyframes:
         self._touched: Counter[int] = Counter()  # tile code → learned keyframes that touch it
         self._fades: dict[int, Blocks] = {}  # step → F_n then, while keyframes of that step live
         self._steps = 0  # in which keyframes were learned
+        self.bias = 0.0  # m by which the laser measures too far, as far as is known
 
     def __len__(self) -> int:
         return len(self._frames)
@@ -96,6 +104,7 @@ class Keyframes:
             as_pose(relative(pose, sensor)),
             scan,
             relative(pose, seen)[:, :2] if len(seen) else np.zeros((0, 2)),
+            self.bias,
         )
 
     def observe(self) -> Change | None:
@@ -144,6 +153,22 @@ class Keyframes:
             frame.codes = self._count(counts, frame, 1.0, fade)
         return counts.change()
 
+    def outdated(self) -> list[int]:
+        """Return ids of keyframes whose ranges are known better by now, a few of the newest."""
+        off = [n for n, f in self._frames.items() if abs(f.bias - self.bias) >= NOTICEABLE]
+        return sorted(off)[-AT_ONCE:]
+
+    def correct(self, names: Iterable[int], fade: Blocks | None) -> Change | None:
+        """Shorten the ranges of keyframes as they should be; returns as `move` does."""
+        counts = _Counts(self._model)
+        for frame in (self._frames[name] for name in names):
+            if frame.step != PENDING:
+                self._count(counts, frame, -1.0, fade)
+            frame.bias = self.bias
+            if frame.step != PENDING:
+                frame.codes = self._count(counts, frame, 1.0, fade)
+        return counts.change()
+
     def remove(self, names: Iterable[int], fade: Blocks | None) -> Change | None:
         """Forget keyframes and their evidence; returns what to add to the memory."""
         counts = _Counts(self._model)
@@ -182,7 +207,7 @@ class Keyframes:
         if len(frame.peers):
             peers = compose(frame.pose, _with_yaw(frame.peers))[:, :2]
         return scan_marks(
-            frame.scan,
+            shortened(frame.scan, frame.bias),
             as_pose(compose(frame.pose, frame.mount)),
             resolution=self._model.resolution,
             tile_cells=self._model.cells,
@@ -204,6 +229,7 @@ class Keyframes:
             'keyframe_ranges': np.concatenate(
                 [np.zeros(0), *(f.scan.ranges for f in frames)]
             ),
+            'keyframe_biases': np.array([f.bias for f in frames]),
             'keyframe_peers': np.concatenate([np.zeros((0, 2)), *(f.peers for f in frames)]),
             'fade_sizes': np.array([(s, len(b.codes)) for s, b in fades], np.int64).reshape(-1, 2),
             'fade_codes': np.concatenate([np.zeros(0, np.int64), *(b.codes for _, b in fades)]),
@@ -213,29 +239,21 @@ class Keyframes:
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
         """Continue from what `state` returned; ValueError if it does not fit together."""
         self._frames, self._touched, self._fades = {}, Counter(), {}
-        self._steps = int(state.get('keyframe_steps', np.zeros(0)).max(initial=0))
+        self._steps = 0
         if 'keyframe_ids' not in state:  # saved without SLAM
             return
-        n = len(state['keyframe_ids'])
+        _check(state)
+        self._steps = int(state['keyframe_steps'].max(initial=0))
         sizes = state['keyframe_sizes']
-        wanted = {
-            'keyframe_steps': (n,), 'keyframe_poses': (n, 6), 'keyframe_lasers': (n, 4),
-            'keyframe_sizes': (n, 2), 'keyframe_ranges': (int(sizes[:, 0].sum()),),
-            'keyframe_peers': (int(sizes[:, 1].sum()), 2),
-        }
-        for name, shape in wanted.items():
-            if state[name].shape != shape:
-                raise ValueError(f'saved {name} has shape {state[name].shape}, expected {shape}')
-        for name in ('keyframe_poses', 'keyframe_lasers', 'keyframe_peers'):
-            if not np.isfinite(state[name]).all():
-                raise ValueError(f'saved {name} holds NaN or infinity')
+        biases = state.get('keyframe_biases', np.zeros(len(sizes))).tolist()
         beams = np.split(state['keyframe_ranges'], np.cumsum(sizes[:-1, 0]))
         peers = np.split(state['keyframe_peers'], np.cumsum(sizes[:-1, 1]))
         for i, name in enumerate(state['keyframe_ids'].tolist()):
             poses, laser = state['keyframe_poses'][i].tolist(), state['keyframe_lasers'][i].tolist()
             scan = Scan(beams[i], *laser)
             step = int(state['keyframe_steps'][i])
-            frame = Keyframe(tuple(poses[:3]), tuple(poses[3:]), scan, peers[i], step)
+            pose, mount = tuple(poses[:3]), tuple(poses[3:])
+            frame = Keyframe(pose, mount, scan, peers[i], biases[i], step)
             if step != PENDING:
                 frame.codes = encode(self._marks(frame)[0])
                 self._touched.update(frame.codes.tolist())
@@ -247,6 +265,29 @@ class Keyframes:
             )
             self._fades[step] = Blocks(codes, values)
             at += count
+
+
+def _check(state: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Raise ValueError for arrays that no `state` returned, KeyError for one that is missing."""
+    shapes: dict[str, tuple[int | str, ...]] = {
+        'keyframe_ids': ('k',), 'keyframe_steps': ('k',), 'keyframe_poses': ('k', 6),
+        'keyframe_lasers': ('k', 4), 'keyframe_sizes': ('k', 2), 'keyframe_peers': ('p', 2),
+        'fade_sizes': ('s', 2), 'fade_codes': ('c',), 'fade_values': ('c', 1),
+    }
+    check_arrays({name: state[name] for name in shapes}, shapes, whole=WHOLE)
+    check_arrays(state, {'keyframe_biases': (len(state['keyframe_ids']),)})  # newer than others
+    sizes, ranges = state['keyframe_sizes'], state['keyframe_ranges']
+    if ranges.ndim != 1 or ranges.dtype.kind != 'f':  # which may be NaN or infinite
+        raise ValueError(f'keyframe_ranges are {ranges.dtype} {ranges.shape}, expected ranges')
+    for name, given, total in (
+        ('keyframe_sizes', sizes[:, 0], len(ranges)),
+        ('keyframe_sizes', sizes[:, 1], len(state['keyframe_peers'])),
+        ('fade_sizes', state['fade_sizes'][:, 1], len(state['fade_codes'])),
+    ):
+        if (given < 0).any() or (given > total).any() or given.sum() != total:
+            raise ValueError(f'{name} do not add up to {total}')
+    if len(np.unique(state['keyframe_ids'])) < len(state['keyframe_ids']):
+        raise ValueError('keyframe_ids hold a keyframe twice')
 
 
 class _Counts:

@@ -11,10 +11,12 @@ from scipy import ndimage
 
 from delama_ros.core.agent.agent import Agent
 from delama_ros.core.agent.messages import Message
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.blocks import Codes, Model, decode, encode
 from delama_ros.geometry.grid import UNKNOWN, Cells, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, compose
 from delama_ros.mapping.completion import Decoder, view
+from delama_ros.mapping.extent import Extent, extent
 from delama_ros.mapping.fusion import Fusion
 from delama_ros.mapping.keyframes import Change, Keyframes
 from delama_ros.mapping.scan import Keys, Marks, Scan, count_marks, scan_marks
@@ -120,6 +122,10 @@ class Mapper:
         before = self._keyframes.touched(names)
         self._revise(self._keyframes.remove(names, self.agent.fade), before)
 
+    def set_range_bias(self, bias: float) -> None:
+        """Say by how many metres the laser measures too far; the map of all keyframes follows."""
+        self._keyframes.bias = bias
+
     def reframe(self, frame: str, shift: Pose) -> None:
         """Lay the map out in another frame; all keyframes move along.
 
@@ -191,6 +197,9 @@ class Mapper:
         self._guests, self._known = [], None
         self.learn()
         self._settle()
+        outdated = self._keyframes.outdated()
+        before = self._keyframes.touched(outdated)
+        self._revise(self._keyframes.correct(outdated, self.agent.fade), before)
         empty = self._keyframes.empty(self._left)
         empty = empty[~np.isin(empty, self._fixed)]
         if len(empty):
@@ -224,15 +233,27 @@ class Mapper:
     def _merged(self, model: Model, guests: list[Statistics]) -> Model:
         return merged(model, guests, self.model, 2 * self.agent.settings.lambda1_coupled)
 
+    @property
+    def extent(self) -> Extent:
+        """Which of the known tiles the robot's map shows."""
+        own = self.agent.local.codes
+        return extent(self.known.codes, own, self.model.cells * self.model.resolution)
+
+    @property
+    def shown(self) -> Model:
+        """All that is known, without tiles too far away for one grid."""
+        inside = self.extent.shown
+        return self.known if inside.all() else self.known.take(inside)
+
     def occupancy(self) -> OccupancyMap:
         """Return the robot's map; cells that no robot has seen are unknown."""
-        known = self.known
+        known = self.shown
         drawn = self.model.occupancy(decode(known.codes), known.theta, known.evidence)
         return drawn.with_cells(without_slivers(drawn.cells))
 
     def completed(self, decoder: Decoder) -> OccupancyMap:
         """Return the map with the decoder's guess at what no robot has seen."""
-        known = self.known
+        known = self.shown
         seen = view(self.model, decode(known.codes), known.theta, known.evidence)
         return decoder.complete(seen, self.model.resolution)
 
@@ -245,10 +266,15 @@ class Mapper:
         """Continue from what `state` returned; call between steps.
 
         Raises:
-            ValueError: if the arrays are of another shape of model.
+            ValueError: if the arrays are of another shape of model, or hold impossible numbers;
+                the mapper is then unchanged.
         """
+        check_arrays(state, {'fixed': ('f',)}, whole=('fixed',))
+        keyframes = Keyframes(self.model)
+        keyframes.bias = self._keyframes.bias
+        keyframes.restore(state)
         self.agent.restore(state)
-        self._keyframes.restore(state)
+        self._keyframes = keyframes
         self._guests, self._known = [], None
         self._observed = self.agent.learned
         # Tiles of a file that was saved without keyframes stay where they are.

@@ -63,6 +63,11 @@ def within(scan: Scan, reach: float) -> Scan:
     return replace(scan, ranges=ranges, range_max=reach)
 
 
+def shortened(scan: Scan, bias: float) -> Scan:
+    """Return a scan without the error of a laser that measures `bias` m too far."""
+    return replace(scan, ranges=scan.ranges - bias) if bias else scan
+
+
 @compiled
 def _trace(
     marks: Marks, x: float, y: float, angles: Floats, free: Floats, hits: Floats, band: float

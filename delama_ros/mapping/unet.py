@@ -14,6 +14,8 @@ Singles = npt.NDArray[np.float32]
 
 WIDTHS = (16, 32, 64, 64)  # channels at each level, of which each has half the cells along an edge
 MULTIPLE = 2 ** (len(WIDTHS) - 1)  # rows and columns of the input are multiples of this
+REACH = 48  # cells beyond which the input has no influence on an output, a multiple of MULTIPLE
+BAND = 2**22  # numbers that a convolution gathers at once, so that they fit into the cache
 
 
 class Operations(Protocol):
@@ -66,15 +68,20 @@ class Numpy:
     """The operations on numpy arrays."""
 
     def conv(self, x: Singles, weight: Singles, bias: Singles) -> Singles:
-        """Gather 3 × 3 surroundings as columns and multiply."""
+        """Gather 3 × 3 surroundings as columns and multiply, a band of rows at a time."""
         batch, channels, rows, columns = x.shape
         padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
-        around = np.empty((batch, channels, 9, rows, columns), np.float32)
-        for k in range(9):
-            dy, dx = divmod(k, 3)
-            around[:, :, k] = padded[:, :, dy : dy + rows, dx : dx + columns]
-        flat = weight.reshape(len(weight), -1) @ around.reshape(batch, channels * 9, -1)
-        out: Singles = (flat + bias[:, None]).reshape(batch, len(weight), rows, columns)
+        out = np.empty((batch, len(weight), rows, columns), np.float32)
+        band = max(1, BAND // (batch * channels * 9 * columns))
+        for top in range(0, rows, band):
+            high = min(band, rows - top)
+            around = np.empty((batch, channels, 9, high, columns), np.float32)
+            for k in range(9):
+                dy, dx = divmod(k, 3)
+                around[:, :, k] = padded[:, :, top + dy : top + dy + high, dx : dx + columns]
+            flat = weight.reshape(len(weight), -1) @ around.reshape(batch, channels * 9, -1)
+            out[:, :, top : top + high] = flat.reshape(batch, len(weight), high, columns)
+        out += bias[:, None, None]
         return out
 
     def relu(self, x: Singles) -> Singles:

@@ -97,6 +97,7 @@ class Localization:
         self._correction: Pose | None = None  # of odom in the map, with slam
         self._estimate: Estimate | None = None
         self._loops = 0
+        self._bias = 0.0  # m by which the laser measures too far, as the map knows
 
     def add(self, timed: TimedScan) -> tuple[Located, list[Edit]]:
         """Localise a scan; returns its pose and what it changes in the map.
@@ -176,6 +177,10 @@ class Localization:
             edits.append(lambda mapper: mapper.move_keyframes(moved))
         if removed:
             edits.append(lambda mapper: mapper.remove_keyframes(removed))
+        bias = self._localizer.own.range_bias.used
+        if bias != self._bias:
+            self._bias = bias
+            edits.append(lambda mapper: mapper.set_range_bias(bias))
         return edits
 
     def _mapped_scan(self, scan: PreparedScan) -> Scan:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from delama_ros.core.array_file import check_arrays, read_arrays
 from delama_ros.geometry.map_file import write_whole
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.robot.localization import Localization
@@ -39,10 +39,10 @@ def load_memory(path: Path, mapper: Mapper, localization: Localization | None = 
         OSError: if it cannot be read.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            state = {name: file[name] for name in file.files}
+        state = read_arrays(path)
+        check_arrays(state, {'fingerprint': (), 'version': ()}, whole=('fingerprint', 'version'))
         fingerprint, version = int(state.pop('fingerprint')), int(state.pop('version', 1))
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+    except (KeyError, ValueError) as error:
         raise MemoryFileError(f'{path} is not a memory file: {error}') from error
     if not 1 <= version <= VERSION:
         raise MemoryFileError(f'{path} has version {version}, expected at most {VERSION}')
@@ -54,7 +54,9 @@ def load_memory(path: Path, mapper: Mapper, localization: Localization | None = 
     try:
         found = None if localization is None else localization.read(state)
         mapper.restore(state)
-    except (KeyError, ValueError) as error:
+    except KeyError as error:
+        raise MemoryFileError(f'{path} does not fit this model: {error} is missing') from error
+    except ValueError as error:
         raise MemoryFileError(f'{path} does not fit this model: {error}') from error
     if localization is not None:
         localization.adopt(found)

@@ -124,6 +124,10 @@ ROBOT = {
     'complete': Option(False, 'also publish map_completed, which predicts unobserved space'),
     'memory_file': Option('', 'file of the memory: loaded at the start, saved periodically'),
     'memory_period': Option(30.0, 's of wall time between saves of memory_file', 0.1),
+    'save_folder': Option(
+        '', 'the only folder that services write to and read from; default: ~/.ros/delama/ and the '
+        'name of the robot'
+    ),
     'reach': Option(20.0, 'maximum range used, m, even if range_max is larger', 0.5, 100.0),
     'map_frame': _MAP_FRAME,
     'peer_frame': Option('{robot}/base_link', 'TF frame of a peer, to mask its body in scans'),

@@ -77,6 +77,7 @@ class Runtime:
         except RuntimeError as error:
             raise ValueError(f'memory_file is {options["memory_file"]!r}: {error}') from error
         self.saves_memory = bool(options['memory_file'])
+        self.unsaved = ''  # why the memory could not be saved when it last should have been
         self.rendezvous: Rendezvous | None = None  # with slam, unless the start is exact
         self._last_move: Move | None = None
         self.mapper = self._new_mapper()
@@ -242,6 +243,16 @@ class Runtime:
         self._driver.learn()  # keyframes that are not in the map yet
         save_memory(path or self._memory_file, self.mapper, self._localization)
 
+    def keep_memory(self) -> None:
+        """Save the memory to its file; a failure is a problem in the status until one succeeds."""
+        try:
+            self.save_memory()
+            self.unsaved = ''
+        except OSError as error:
+            reason = error.strerror or error
+            self.unsaved = f'the memory was not saved to {self._memory_file}: {reason}'
+            self._warn(self.unsaved)
+
     def load_memory(self, path: Path) -> None:
         """Replace the memory by that of a file; the robot goes on in the frame it was saved in."""
         load_memory(path, self.mapper, self._localization)
@@ -300,6 +311,7 @@ class Runtime:
             robot=self.name,
             problems=(
                 *problems, *self._localization_problems(),
+                *filter(None, (self.mapper.extent.problem, self.unsaved)),
                 *self._peers.problems(self._options['quiet']),
             ),
             frame=self.frame,

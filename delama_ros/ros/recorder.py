@@ -8,13 +8,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
+from delama_ros.errors import UserError
 from delama_ros.extras import cure
 
 try:
-    from rosbags.rosbag2 import Writer
+    from delama_ros.data.recording import Recording
 except ImportError:
     sys.exit(f'delama_recorder: error: {cure("rosbags")}')
 
@@ -24,6 +26,7 @@ from delama_ros.robot.parameters import RECORDER
 from delama_ros.ros.options import declare
 from delama_ros.ros.running import run
 
+FLUSH = 2.0  # s that a crash may cost
 # topic → (type, latched); {robot} stands for each robot
 TOPICS = {
     '/tf': ('tf2_msgs/msg/TFMessage', False),
@@ -53,11 +56,15 @@ class Recorder(Node):
         if not options['path'] or path.exists():
             raise ValueError(f'path is {options["path"]!r}, expected a folder that does not exist')
         self._types = typestore()
-        self._bag = Writer(path, version=9)
-        self._bag.open()
+        try:
+            self._bag = Recording(path)
+        except UserError as error:
+            raise ValueError(str(error)) from error
         for topic, (kind, latched) in TOPICS.items():
             for robot in options['robots'] if '{robot}' in topic else ['']:
                 self._record(topic.format(robot=robot, swarm=options['swarm']), kind, latched)
+        self._bag.flush()  # readable from now on
+        self.create_timer(FLUSH, self._bag.flush, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _record(self, topic: str, kind: str, latched: bool) -> None:
         package, _, name = kind.split('/')
@@ -85,8 +92,9 @@ class Recorder(Node):
         self._bag.write(connection, self.get_clock().now().nanoseconds, data)
 
     def close(self) -> None:
-        """Close the bag."""
-        self._bag.close()
+        """Close the bag, unless it could not be written."""
+        if self._bag.storage is not None:
+            self._bag.close()
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.timer import Timer
 from std_msgs.msg import Header
 
+from delama_ros.errors import UserError
 from delama_ros.geometry.grid import Floats, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
@@ -20,6 +21,7 @@ from delama_ros.robot.localization import Located
 from delama_ros.robot.parameters import ROBOT, check
 from delama_ros.robot.progress import Progress
 from delama_ros.robot.runtime import Runtime
+from delama_ros.robot.save_folder import save_folder
 from delama_ros.robot.timed_scan import TimedScan
 from delama_ros.ros.exchange import Exchange
 from delama_ros.ros.options import declare
@@ -53,6 +55,7 @@ class Robot(LifecycleNode):
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
         check(self.options)
+        self._folder = save_folder(self.options['save_folder'], self.robot)
         self._worker: Worker | None = None
         self._progress = Progress()
         # A completed step that is not published yet, and what draws its map.
@@ -60,6 +63,7 @@ class Robot(LifecycleNode):
         self._shown: Report | None = None  # of the last step that was published
         self._newest: Located | None = None  # pose of the base at the newest scan
         self._paused = False
+        self._unsaved = ''  # why the memory could not be saved
 
     # Lifecycle
 
@@ -81,7 +85,7 @@ class Robot(LifecycleNode):
             return FAILURE
         self._outputs = Outputs(self, self.robot, self.options['map_frame'])
         self._service_desk = RobotServices(
-            self, self.runtime, on_worker=self._on_worker, pause=self._pause
+            self, self.runtime, folder=self._folder, on_worker=self._on_worker, pause=self._pause
         )
         return SUCCESS
 
@@ -115,7 +119,7 @@ class Robot(LifecycleNode):
             self._schedule.append(
                 self.create_timer(
                     self.options['memory_period'],
-                    lambda: worker.submit(runtime.save_memory),
+                    lambda: worker.submit(runtime.keep_memory),
                     clock=steady,
                 )
             )
@@ -154,10 +158,14 @@ class Robot(LifecycleNode):
         for timer in self._schedule:
             self.destroy_timer(timer)
         if self.runtime.saves_memory:
-            try:
-                self.runtime.save_memory()
-            except OSError as error:
-                self.get_logger().error(f'the memory was not saved: {error}')
+            self.runtime.keep_memory()
+            self._unsaved = self.runtime.unsaved
+
+    def end(self) -> None:
+        """Stop for good; a UserError says that what was learned could not be saved."""
+        self.stop()
+        if self._unsaved:
+            raise UserError(self._unsaved)
 
     def destroy_node(self) -> None:
         """Shut down DDS entities now, so that peers notice and shared memory is released."""
@@ -275,7 +283,7 @@ def start(node: Robot) -> Robot:
 
 def main() -> int:
     """Run one robot until it is interrupted."""
-    return run('delama_robot', lambda: start(Robot()), Robot.stop)
+    return run('delama_robot', lambda: start(Robot()), Robot.end)
 
 
 if __name__ == '__main__':

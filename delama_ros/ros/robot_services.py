@@ -11,6 +11,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from delama_ros.geometry.map_file import write_map
 from delama_ros.robot.runtime import Runtime
+from delama_ros.robot.save_folder import below
 from delama_ros.srv import File, ForgetFrame
 
 
@@ -22,6 +23,7 @@ class RobotServices:
         node: Node,
         runtime: Runtime,
         *,
+        folder: Path,
         on_worker: Callable[..., Any],
         pause: Callable[[bool], None],
     ) -> None:
@@ -30,10 +32,11 @@ class RobotServices:
         Args:
             node: that offers them.
             runtime: of the robot.
+            folder: the only one that files are written to and read from.
             on_worker: calls a function of the runtime when nobody else uses it.
             pause: ignores scans from now on, or no longer.
         """
-        self._node, self._runtime = node, runtime
+        self._node, self._runtime, self._folder = node, runtime, folder
         self._on_worker, self._pause = on_worker, pause
         create = node.create_service
         self._services = [
@@ -54,9 +57,7 @@ class RobotServices:
     def _with_path(self, action: Callable[[Path], str]) -> Callable[[Any, Any], Any]:
         def answer(request: Any, response: Any) -> Any:
             try:
-                if not request.path:
-                    raise ValueError('path is empty, expected a file name')
-                path = Path(request.path).expanduser()  # RuntimeError: no such user
+                path = below(self._folder, request.path)
                 response.message = self._on_worker(action, path)
                 response.success = True
             except (OSError, RuntimeError, ValueError) as error:

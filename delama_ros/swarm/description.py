@@ -40,6 +40,7 @@ STEPS = 12  # of a simulated swarm
 STARTS = ('exact', 'rough', 'unknown')
 ROUGH = 0.2, 0.052  # m and rad (3°), standard deviations of rough starts
 SIMULATED = {'thicken_walls': 0.05, 'odometry_preset': 'turtlebot'}
+MOST_ROBOTS = 1000
 
 
 class DescriptionError(ValueError):
@@ -193,13 +194,27 @@ def read(path: str | Path, changes: Mapping[str, Any] | None = None) -> Swarm:
         content = yaml.safe_load(file.read_text())
     except OSError as error:
         raise DescriptionError(f'cannot read {path}: {error.strerror}') from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DescriptionError(f'{path} is not YAML: {error}') from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise DescriptionError(f'{path} is not YAML: {" ".join(str(error).split())}') from error
     if content is None:
         content = {}
     if not isinstance(content, dict):
         raise DescriptionError(f'{path} holds {content!r}, expected keys and values')
-    return from_mapping({**content, **(changes or {})})
+    try:
+        return from_mapping({**content, **(changes or {})})
+    except DescriptionError:
+        if changes:  # which may be wrong rather than the file
+            with_file(path, content)
+            raise
+        return with_file(path, content)
+
+
+def with_file(path: str | Path, content: Mapping[str, Any]) -> Swarm:
+    """Build a description from the values of a file; errors name the file."""
+    try:
+        return from_mapping(content)
+    except DescriptionError as error:
+        raise DescriptionError(f'{path}: {error}') from error
 
 
 def from_mapping(content: Mapping[str, Any]) -> Swarm:
@@ -213,6 +228,8 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
     if isinstance(robots, int) and not isinstance(robots, bool):
         if robots < 1:
             raise DescriptionError(f'robots: {robots}, expected at least 1')
+        if robots > MOST_ROBOTS:
+            raise DescriptionError(f'robots: {robots}, expected at most {MOST_ROBOTS}')
         values['robots'] = tuple(f'robot{i}' for i in range(1, robots + 1))
     elif isinstance(robots, dict):
         values['robots'] = tuple(map(str, robots))
@@ -224,7 +241,7 @@ def from_mapping(content: Mapping[str, Any]) -> Swarm:
             )
         values['robots'] = tuple(robots)
     if isinstance(values.get('logs'), list):
-        values['logs'] = tuple(values['logs'])
+        values['logs'] = tuple(_typed('logs', log, str) for log in values['logs'])
     if values.get('logs'):
         values.setdefault('plan', '')
     if isinstance(values.get('overrides'), dict):

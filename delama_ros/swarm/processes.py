@@ -66,6 +66,7 @@ class Processes:
         threads = {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'PYTHONUNBUFFERED': '1'}
         self._environment = {**os.environ, **threads, **environment}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self.failures: list[str] = []  # of processes that could not end as they should
         for part in ('log', 'parameters'):
             (folder / part).mkdir(parents=True, exist_ok=True)
 
@@ -110,9 +111,12 @@ class Processes:
         for name, process in self._running.items():
             code = process.poll()
             if code is not None:
-                log = (self._folder / 'log' / f'{name}.log').read_text(errors='replace')
-                return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
+                return self._ending(name, code)
         return None
+
+    def _ending(self, name: str, code: int) -> str:
+        log = (self._folder / 'log' / f'{name}.log').read_text(errors='replace')
+        return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
 
     def memory(self) -> int:
         """Return the memory of all processes in bytes, shared pages counted once; 0 if unknown."""
@@ -131,8 +135,11 @@ class Processes:
         process.kill()
         process.wait()
 
-    def stop(self, patience: float = 2.0) -> None:
-        """Interrupt all processes, and kill those that still run after `patience` seconds."""
+    def stop(self, patience: float = 5.0) -> None:
+        """Interrupt all processes, and kill those that still run after `patience` seconds.
+
+        Those that then report a failure, such as a full disk, are in `failures`.
+        """
         for sign in (signal.SIGINT, signal.SIGKILL):
             for process in self._running.values():
                 if process.poll() is None:
@@ -143,6 +150,9 @@ class Processes:
                     process.wait(max(0.0, end - time.monotonic()))
                 except subprocess.TimeoutExpired:
                     continue
+        for name, process in self._running.items():
+            if (process.returncode or 0) > 0:
+                self.failures.append(self._ending(name, process.returncode))
         self._running.clear()
 
     def __enter__(self) -> Processes:

@@ -92,6 +92,8 @@ def run_swarm(
             executor.add_node(node)
             _watch(swarm, executor, processes, on_step, record, poll)
             node.destroy_node()
+        if processes.failures:
+            raise RunError('\n'.join(processes.failures))
     finally:
         rclpy.try_shutdown(context=context)
         if domain:

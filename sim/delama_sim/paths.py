@@ -99,7 +99,7 @@ def load_waypoints(file: str | Path, occupancy: OccupancyMap, pixel: float | Non
     if path.suffix == '.csv':
         points = _read_csv(path)
     elif path.suffix == '.npy':
-        raw = np.load(path, allow_pickle=False)
+        raw = _read_npy(path)
         if raw.ndim != 2 or raw.shape[1] != 2 or not len(raw):
             raise PlanError(f'{path}: waypoints have shape {raw.shape}, expected (n, 2)')
         if np.issubdtype(raw.dtype, np.integer):
@@ -116,16 +116,31 @@ def load_waypoints(file: str | Path, occupancy: OccupancyMap, pixel: float | Non
     return result
 
 
+def _read_npy(path: Path) -> Floats:
+    """Return the array in a file, which must hold numbers."""
+    try:
+        with path.open('rb') as file:
+            raw = np.lib.format.read_array(file, allow_pickle=False)
+    except (OSError, ValueError, MemoryError) as error:
+        raise PlanError(f'{path}: is not an .npy file: {" ".join(str(error).split())}') from None
+    if raw.dtype.kind not in 'iuf' or not np.isfinite(raw).all():
+        raise PlanError(f'{path}: holds {raw.dtype}, expected finite numbers')
+    return raw
+
+
 def _read_csv(path: Path) -> Floats:
     points = []
-    with path.open(newline='') as lines:
+    with path.open(newline='', errors='replace') as lines:
         for number, row in enumerate(csv.reader(lines), 1):
             if not row or row[0].startswith('#'):
                 continue
             try:
                 x, y = (float(value) for value in row)
+                if not (math.isfinite(x) and math.isfinite(y)):
+                    raise ValueError
             except ValueError:
-                raise PlanError(f'{path}, line {number}: {row} is not "x, y" in metres') from None
+                said = str(row)[:80]
+                raise PlanError(f'{path}, line {number}: {said} is not "x, y" in metres') from None
             points.append((x, y))
     if not points:
         raise PlanError(f'{path}: no waypoints in it')

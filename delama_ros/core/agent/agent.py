@@ -274,10 +274,13 @@ class Agent:
             ValueError: if the arrays are of another shape of model.
 
         """
+        frame = np.asarray(state.get('frame', ''))
+        if frame.shape != () or frame.dtype.kind != 'U':
+            raise ValueError(f'frame is {frame.dtype} {frame.shape}, expected a text')
         learner = Learner(self.name, self._shape, self.settings)
         learner.restore(state)
         self._refinement.restore(state)
-        self._learner, self.frame = learner, str(state.get('frame', ''))
+        self._learner, self.frame = learner, str(frame)
 
     # -- collaborative relational inference (Algorithm 2) -----------------------------------------
 

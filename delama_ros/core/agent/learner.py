@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from delama_ros.core.agent.observed import Observed
 from delama_ros.core.agent.refinement import LocalModel
+from delama_ros.core.array_file import check_arrays
 from delama_ros.core.blocks import (
     Blocks,
     Codes,
@@ -22,12 +23,15 @@ from delama_ros.core.blocks import (
     Shape,
     decode,
     encode,
+    increasing,
     places,
     spread,
     union,
 )
 from delama_ros.core.memory import Memory, add, fading, local_solve, remember
 from delama_ros.core.settings import Settings
+
+FARTHEST = 2**30  # index of a block that is believed in a file
 
 
 class Learner:
@@ -110,22 +114,33 @@ class Learner:
         """Continue, before anything was learned, from what `state` returned.
 
         Raises:
-            ValueError: if the arrays are of another shape of model.
+            ValueError: if the arrays are of another shape of model, or hold impossible numbers.
 
         """
         size, columns, parts = self._shape
-        keys, n = state['keys'], len(state['keys'])
-        saved = {'fade': np.ones((n, 1)), **state}  # files of earlier versions have no fade
-        shapes = {
-            'A': (n, size, size), 'b': (n, size, columns), 'evidence': (n, parts), 'fade': (n, 1),
+        names = 'A', 'b', 'evidence', 'fade'
+        saved = {'epoch': np.array(0), **state}  # files of earlier versions have neither
+        saved = {'fade': np.ones((len(saved['keys']), 1)), **saved} if saved['keys'].ndim else saved
+        shapes: dict[str, tuple[int | str, ...]] = {
+            'keys': ('n', 2), 'A': ('n', size, size), 'b': ('n', size, columns),
+            'evidence': ('n', parts), 'fade': ('n', 1), 't': (), 'epoch': (),
         }
-        for name, wanted in shapes.items():
-            if saved[name].shape != wanted:
-                raise ValueError(f'saved {name} has shape {saved[name].shape}, expected {wanted}')
-        A, b, evidence, self.fade = (Blocks.of(keys, saved[name].copy()) for name in shapes)
-        self.epoch = int(state.get('epoch', 0))
+        check_arrays(saved, shapes, whole=('keys', 't', 'epoch'))
+        keys = saved['keys']
+        if np.abs(keys.astype(np.int64)).max(initial=0) >= FARTHEST:
+            raise ValueError(f'keys reach {np.abs(keys).max()}, expected less than {FARTHEST}')
+        A, b, evidence, fade = (Blocks.of(keys, saved[name].copy()) for name in names)
+        if not increasing(A.codes):
+            raise ValueError('keys hold a block twice')
+        if min(int(saved['t']), int(saved['epoch'])) < 0 or evidence.values.min(initial=0.0) < 0:
+            raise ValueError('t, epoch or evidence is negative')
+        if not ((fade.values >= 0) & (fade.values <= 1)).all():
+            raise ValueError('fade is not in 0 .. 1')
         theta = local_solve(A.values, b.values, self._settings.lambda1_local)
+        if not np.isfinite(theta).all():
+            raise ValueError('A is not positive semidefinite')
+        self.fade, self.epoch = fade, int(saved['epoch'])
         self.local = LocalModel(
-            Memory(A.values, b.values, int(state['t'])),
+            Memory(A.values, b.values, int(saved['t'])),
             Model(A.codes, theta, evidence.values, {self._name: self.epoch}),
         )

@@ -72,15 +72,16 @@ def load_learner(
     except RuntimeError as error:
         text = ' '.join(str(error).split())
         raise CheckpointError(f'{path}: does not fit the task: {text}') from None
-    return learner, made_of(stored)
+    return learner, made_of(stored, path)
 
 
-def made_of(stored: Checkpoint) -> dict[str, Any]:
+def made_of(stored: Checkpoint, path: Path) -> dict[str, Any]:
     """Return how a learner was made, settings under their present names."""
     made = {**stored.options, **stored.made}  # earlier versions had it among the options
-    made['training'] = {
-        OLD_SETTINGS.get(name, name): value for name, value in made['training'].items()
-    }
+    training = made.get('training')
+    if not isinstance(training, dict):
+        raise CheckpointError(f'{path}: not a learner of `delama train`: training is {training!r}')
+    made['training'] = {OLD_SETTINGS.get(name, name): value for name, value in training.items()}
     return made
 
 

@@ -45,7 +45,8 @@ class TrainedRun:
                 f'{folder}: holds no seed0, seed1, …, expected a folder of `delama train {task}`'
             )
         first = folder / f'seed{self.seeds[0]}'
-        self.made = made_of(load(find_checkpoint(first, 'alone'), task=task))
+        path = find_checkpoint(first, 'alone')
+        self.made = made_of(load(path, task=task), path)
 
     @property
     def digest(self) -> str:

@@ -17,6 +17,7 @@ from delama_sim.plans.plan import Plan
 from delama_sim.plans.raster import fill_polygon
 
 METRES = 0.01  # per SVG unit
+LARGEST = 500.0  # m along a side
 MARGIN = 0.5  # m of unknown around a plan
 SOLID = ('Wall', 'Railing', 'Column')
 OPENINGS = ('Door', 'Window')  # children of walls
@@ -42,13 +43,16 @@ def read_svg(file: str | Path) -> list[Floor]:
         root = ElementTree.parse(path).getroot()
     except OSError as error:
         raise PlanError(f'{path}: cannot be read: {error.strerror}') from None
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:
         raise PlanError(f'{path}: is not well-formed XML: {error}') from None
-    floors = [
-        _floor(path, element, matrix)
-        for element, matrix in _walk(path, root, np.eye(3))
-        if _kind(element) == 'Floorplan'
-    ]
+    try:
+        floors = [
+            _floor(path, element, matrix)
+            for element, matrix in _walk(path, root, np.eye(3))
+            if _kind(element) == 'Floorplan'
+        ]
+    except RecursionError:
+        raise PlanError(f'{path}: elements are nested too deeply') from None
     if not floors:
         raise PlanError(f'{path}: has no floor, expected an element g with class "Floorplan"')
     return floors
@@ -73,6 +77,10 @@ def load_svg(file: str | Path, resolution: float = 0.05, floor: str | None = Non
     corners = np.concatenate(everything) * METRES
     left, top = corners.min(0) - MARGIN
     right, bottom = corners.max(0) + MARGIN
+    if max(right - left, bottom - top) > LARGEST:
+        raise PlanError(
+            f'{path}: is {right - left:g} m x {bottom - top:g} m, expected at most {LARGEST:g} m'
+        )
     shape = tuple(math.ceil(v / resolution) for v in (bottom - top, right - left))
 
     def to_world(polygon: Floats) -> Floats:
