@@ -17,7 +17,7 @@ from delama_ros.geometry.grid import Floats, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
 from delama_ros.robot.localization import Located
-from delama_ros.robot.parameters import ROBOT, check
+from delama_ros.robot.parameters import NAME, ROBOT, check
 from delama_ros.robot.runtime import Runtime
 from delama_ros.robot.timed_scan import TimedScan
 from delama_ros.ros.exchange import Exchange
@@ -51,6 +51,11 @@ class Robot(LifecycleNode):
         self.robot = self.options['robot'] or self.get_namespace().strip('/').replace('/', '_')
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
+        if not NAME.fullmatch(self.robot):
+            raise ValueError(
+                f'robot is {self.robot!r}, expected 1 to 64 letters, digits and _, not beginning '
+                'with a digit'
+            )
         check(self.options)
         self._worker: Worker | None = None
         # A completed step that is not published yet, and what draws its map.
@@ -147,6 +152,7 @@ class Robot(LifecycleNode):
         self.runtime.interrupt()
         self._scans.close()
         self.destroy_subscription(self._initial_pose)
+        self._exchange.close()
         self._rounds.destroy_node()
         for timer in self._schedule:
             self.destroy_timer(timer)
