@@ -152,6 +152,8 @@ class Border:
             peer = self._peers[robot] = _Peer()
             self._over(peer, len(data), step)
         elif peer.owners.get(topic, (publisher, 0))[0] != publisher:
+            if refused is not None:  # nobody gets a name with a word out of season
+                return refused
             self._drop(robot)  # what was held came from somebody else
             peer.owners.clear()
         peer.owners[topic] = publisher, step

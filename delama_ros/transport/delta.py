@@ -4,8 +4,8 @@ A sender tracks what its receivers hold and sends the blocks that are new or dif
 more than a threshold. Each block is sent whole, so a lost message leaves old blocks but never wrong
 sums. Messages are numbered: a receiver notices a gap and says which message it lacks first. A
 repair closes the gap: what that message and all later ones held is sent again as it is now, over
-several messages if need be. A repair from message 0 sends everything; what was not sent again by its end is
-dropped.
+several messages if need be. A repair from message 0 sends everything; what was not sent again by
+its end is dropped.
 
 A message may be limited in size. Blocks that do not fit follow later; until then receivers hold the
 old ones, except blocks that lost evidence, which are dropped: evidence that was taken back must not

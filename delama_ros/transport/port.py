@@ -30,8 +30,11 @@ LEVELS = 15
 # With labels and dual rows a step stays below 8 KB, also when a loop closure has moved all tiles.
 STEP_BYTES = 7_000
 NOTHING = 2**32 - 1  # in place of the number of a message: none is missing
-# Below this share of neighbours received, everything is sent in every step; weight of the last one.
-DEAF, MEMORY = 0.3, 0.2
+# Share of neighbours whose models are received in a step, of late. Below POOR everything is sent in
+# every step. Below GOOD what robots know of each other is limited to RELAYED bytes in a step: their
+# own maps, which are repaired, say it sooner.
+GOOD, POOR, RELAYED = 0.9, 0.45, 400
+MEMORY = 0.2  # weight of the last step
 ASKED = 64  # robots that are asked at once for what was missed
 STRANGERS = 4096  # blocks held of all robots together whose models are not in use
 NO_KEYS = np.zeros((0, 2), np.int32)
@@ -96,7 +99,7 @@ class Port:
             share = len(self._lately & before) / len(before)
             self._success += MEMORY * (share - self._success)
         # Where little arrives, questions do not arrive either.
-        if neighbours - before or self._success < DEAF:
+        if neighbours - before or self._success < POOR:
             self._repair = dict.fromkeys(self._encoders, 0)
         self._unheard = (neighbours & before) - self._heard
         self._neighbours, self._lately = neighbours, set()
@@ -154,6 +157,8 @@ class Port:
         if message.step != self._step:
             self._step, self._spent = message.step, 0
         limit = max(STEP_BYTES - self._spent, 0)
+        if phase == Phase.UPDATE and POOR <= self._success < GOOD:
+            limit = min(limit, RELAYED)
         data = self._encoders[phase].encode(
             message.model, repair=repair, restart=restart, limit=limit
         )
