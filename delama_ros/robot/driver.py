@@ -10,9 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from delama_ros.core.agent.messages import Label
 from delama_ros.core.agent.refusal import Refusal, Refused
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.robot.links import LinkHistory
+from delama_ros.robot.patience import Patience
 from delama_ros.transport.port import Port, Wire
 
 # Without scans a step begins this share of a period late, so that peers need not wait for longer.
@@ -88,9 +90,10 @@ class Driver:
         self._finished = finished
         self._wall = wall
         self._step = 0
-        self._neighbours: frozenset[str] | set[str] = frozenset()
+        self._neighbours: frozenset[str] = frozenset()
         self._present: set[str] = set()  # peers with the same model received at any time
-        self._silent: set[str] = set()  # peers that missed a deadline, not received since
+        self._patience = Patience()
+        self._missed: dict[str, int] = {}  # rounds missed by each neighbour before the step
         self._began = self._sent = self._received = self._computed = 0.0
         self._rounds = (0, 0)
         self._waits = 0.0  # s, of the current round
@@ -109,7 +112,7 @@ class Driver:
     @property
     def silent(self) -> frozenset[str]:
         """Peers that missed a deadline and have not been received since."""
-        return frozenset(self._silent)
+        return frozenset(self._patience.silent)
 
     def in_range(self, sender: str, step: int) -> bool:
         """Tell whether messages of a sender in a step reach this robot at all."""
@@ -152,22 +155,36 @@ class Driver:
 
     def add_message(self, wire: Wire) -> Refused | None:
         """Take a peer's message; returns why it was refused, None if it was accepted."""
-        agent = self.mapper.agent
-        refused = agent.unwanted(wire)  # before it is unpacked, so that it changes nothing
-        if refused is None:
-            try:
-                refused = agent.receive(self._port.unpack(wire))
-            except ValueError as error:
-                refused = Refused(Refusal.UNREADABLE, str(error))
-        if refused is None or refused.reason.out_of_step:
-            self._present.add(wire.robot)
-            self._silent.discard(wire.robot)
+        refused = self._port.deliver(wire, self.mapper.agent)
         if refused is not None:
-            self.counts.refused[refused.reason] += 1
+            self.refuse(wire.robot, refused)
             return refused
+        self._hear(wire.robot)
         self.counts.received[wire.robot] += 1
         self._continue()
         return None
+
+    def unwanted(self, label: Label) -> Refused | None:
+        """Return why a message of this label would be refused, or None: sender, model or step."""
+        return self.mapper.agent.unwanted(label)
+
+    def refuse(self, robot: str, refused: Refused) -> None:
+        """Take note of a message that is refused."""
+        self.counts.refused[refused.reason] += 1
+        if refused.reason.out_of_step:  # its sender may be a neighbour in the next step
+            self._hear(robot)
+
+    def forget(self, robot: str) -> None:
+        """Drop what is known of a peer, as if it had never been received; models stay."""
+        self._present.discard(robot)
+        self._patience.forget(robot)
+        self._port.forget(robot)
+        self.counts.received.pop(robot, None)
+        self.mapper.agent.missed.pop(robot, None)
+
+    def _hear(self, robot: str) -> None:
+        self._present.add(robot)
+        self._patience.hear(robot)
 
     def wake(self) -> None:
         """Close the round if its deadline has passed."""
@@ -206,14 +223,20 @@ class Driver:
         self.counts.steps += 1
         # A peer that missed a deadline is not waited for until it is received again.
         in_range = self.links.at(due * self._period)
-        self._neighbours = (self._present if in_range is None else in_range) - self._silent
+        self._neighbours = frozenset(
+            (self._present if in_range is None else in_range) - self._patience.silent
+        )
         agent = self.mapper.agent
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
         self._began, self._computed = self._wall(), time.thread_time()
         self._waits = self._deadline
         self._wakes_at = self._began + self._waits
-        self._port.meet(frozenset(self._neighbours))
-        first = [self._port.pack(message) for message in self.mapper.begin(due, self._neighbours)]
+        self._port.meet(self._neighbours)
+        self._missed = {name: agent.missed[name] for name in self._neighbours}
+        unhurried = self._patience.unhurried(self._neighbours)
+        self.mapper.prepare()
+        begun = agent.begin(due, self._neighbours, unhurried)
+        first = [self._port.pack(message) for message in begun]
         self._sent = self._wall()
         for wire in first:
             self._send(wire)
@@ -227,7 +250,8 @@ class Driver:
         agent = self.mapper.agent
         self._received = self._wall()
         messages = agent.advance()
-        self._silent |= agent.late
+        if agent.late:
+            self._patience.miss(agent.late)
         self._waits += SLACK * self._deadline
         self._wakes_at = self._wall() + self._waits
         for message in messages:
@@ -238,12 +262,16 @@ class Driver:
     def _finish(self) -> None:
         self._wakes_at = None
         agent = self.mapper.agent
+        self._patience.complete(
+            name for name, missed in self._missed.items() if agent.missed[name] == missed
+        )
+        self._port.trust(frozenset(agent.weights))
         complete, incomplete = self._rounds
         self._finished(
             Report(
                 step=self._step,
                 weights=dict(agent.weights),
-                neighbours=frozenset(self._neighbours),
+                neighbours=self._neighbours,
                 complete=agent.complete_rounds - complete,
                 incomplete=agent.incomplete_rounds - incomplete,
                 seconds=self._wall() - self._began,

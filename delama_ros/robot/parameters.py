@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from delama_ros.geometry.grid import Pose
+from delama_ros.transport.envelope import SwarmKey
 from delama_ros.transport.port import Encoding
 
-NAME = re.compile(r'[A-Za-z][A-Za-z0-9_]{0,63}')  # robot names that are valid ROS names
+NAME = re.compile(r'[A-Za-z_][A-Za-z0-9_]{0,63}')  # robot names: those that ROS allows
 
 
 class Option(NamedTuple):
@@ -163,6 +165,13 @@ ROBOT = {
     ),
     'quiet': Option(10.0, 's of wall time without scans, poses or peers before a warning', 0.1),
     'namespaced_tf': _NAMESPACED_TF,
+    'simulated_radio': Option(
+        False, 'let the simulator decide who receives whom (topic links); set by delama swarm'
+    ),
+    'swarm_key_file': Option(
+        '', 'file of 16 bytes or more that is the same on all robots and readable by its owner '
+        'only: messages without its seal are refused'
+    ),
 }
 
 MOST = 100.0, math.pi  # m and rad that a start may be uncertain by
@@ -202,6 +211,17 @@ def check(options: Mapping[str, Any]) -> None:
 def encoding(options: Mapping[str, Any]) -> Encoding:
     """Return the value of the parameter `encoding`."""
     return Encoding[options['encoding'].upper()]
+
+
+def swarm_key(options: Mapping[str, Any]) -> SwarmKey | None:
+    """Return the key in the file of the parameter `swarm_key_file`, None if it is empty.
+
+    Raises:
+        ValueError: if it holds no key, or others than its owner may read it.
+        OSError: if it cannot be read.
+    """
+    file = options['swarm_key_file']
+    return SwarmKey.read(Path(file).expanduser()) if file else None
 
 
 def pose_option(options: Mapping[str, Any], name: str) -> Pose | None:

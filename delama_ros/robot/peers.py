@@ -11,6 +11,7 @@ from delama_ros.robot.driver import Driver, Report
 from delama_ros.robot.rendezvous import PeerFrame, Rendezvous
 from delama_ros.robot.status import PeerState, PeerStatus
 
+SHOWN = 5  # peers whose clocks are reported
 CLOCK_OFFSET = 0.5  # s between a peer's clock and ours that deserves a warning
 
 
@@ -31,6 +32,13 @@ class Peers:
         self.known |= {sender}
         self._clock_offset[sender] = clock_offset
 
+    def forget(self, name: str) -> None:
+        """Drop what is known of a peer."""
+        self.known -= {name}
+        self.rejected.pop(name, None)
+        self.bytes.pop(name, None)
+        self._clock_offset.pop(name, None)
+
     def problems(self, quiet: float) -> list[str]:
         """Return what is wrong at present; quiet: s without messages before that is a problem."""
         offsets = {
@@ -43,7 +51,7 @@ class Peers:
             *([f'no peer received for {quiet:g} s'] if alone else []),
             *(
                 f'clocks differ: {name} is {abs(s):.2f} s {"behind" if s > 0 else "ahead"}'
-                for name, s in offsets.items()
+                for name, s in sorted(offsets.items())[:SHOWN]
             ),
         ]
 

@@ -24,10 +24,11 @@ from delama_ros.mapping.mapper import Mapper
 from delama_ros.mapping.scan import Scan
 from delama_ros.rendezvous.frames import Move
 from delama_ros.robot import localization as slam
+from delama_ros.robot.border import Border
 from delama_ros.robot.driver import Driver, Report
 from delama_ros.robot.localization import Localization, Located
 from delama_ros.robot.memory_file import load_memory, save_memory
-from delama_ros.robot.parameters import encoding
+from delama_ros.robot.parameters import encoding, swarm_key
 from delama_ros.robot.peers import Peers
 from delama_ros.robot.rendezvous import Rendezvous, frame_id
 from delama_ros.robot.status import LocalizationState, Status
@@ -98,6 +99,10 @@ class Runtime:
         )
         if self.saves_memory:  # an unwritable file is reported at the start, not at the end
             self.save_memory()
+        self.key = swarm_key(options)
+        self.border = Border(
+            name, encoding=options['encoding'], key=self.key, drop=self._forget_peer
+        )
         self._frames_due = False  # models of a step have not been compared yet
         self._leaving = False  # the frame, on request
         self._report = NO_STEP
@@ -137,32 +142,54 @@ class Runtime:
         self._driver.links.add(stamp, received)
         self._peers.known = known
 
-    def accepts(self, sender: str, step: int) -> bool:
-        """Tell whether messages of a sender in a step reach this robot at all."""
-        return sender != self.name and self._driver.in_range(sender, step)
+    def admit(self, data: bytes | int, topic: str, publisher: bytes, now: float) -> bool:
+        """Tell whether a message may be unpacked; one that is refused is counted and reported.
 
-    def add_message(self, wire: Wire, size: int, clock_offset: float) -> None:
-        """Take a peer's message of `size` bytes, stamped `clock_offset` s before our clock."""
-        self._peers.note(wire.robot, clock_offset)
-        self._peers.bytes[wire.robot] += size
+        Args:
+            data: the serialised message, or its size if that was too large to take.
+            topic: `dual` or `params`.
+            publisher: GID of its publisher.
+            now: s of this robot's clock.
+        """
+        driver, border = self._driver, self.border
+        try:
+            if isinstance(data, int):
+                raise ValueError(f'{data} bytes, expected at most {border.longest}')
+            checked = border.check(
+                data, topic, publisher, driver.step, driver.in_range, driver.unwanted
+            )
+        except ValueError as error:
+            self._reject('', Refused(Refusal.MALFORMED, str(error)))
+            return False
+        if checked is None:
+            return False
+        envelope, refused = checked
+        robot = envelope.label.robot
+        if robot in border.names:
+            self._peers.note(robot, now - envelope.stamp)
+            self._peers.bytes[robot] += len(data)
+        if refused is not None:
+            self._reject(robot, refused)
+        return refused is None
+
+    def add_message(self, wire: Wire) -> None:
+        """Take a peer's message that was admitted."""
         refused = self._driver.add_message(wire)
         if refused is None:
             self._peers.rejected.pop(wire.robot, None)
-        elif not refused.reason.out_of_step:  # expected while robots come and go
-            self._reject(wire.robot, refused)
+        else:
+            self._report_refusal(wire.robot, refused)
 
-    def add_malformed(self, sender: str, text: str, clock_offset: float) -> None:
+    def add_malformed(self, sender: str, text: str) -> None:
         """Take note of a message that could not be read."""
-        self._peers.note(sender, clock_offset)
-        refused = Refused(Refusal.MALFORMED, text)
-        self._driver.counts.refused[refused.reason] += 1
-        self._reject(sender, refused)
+        self._reject(sender, Refused(Refusal.MALFORMED, text))
 
     def tick(self, now: float) -> None:
         """Advance the common clock to `now` s."""
         jumps = self._driver.counts.clock_jumps
         self._driver.tick(now)
         if self._driver.counts.clock_jumps > jumps:
+            self.border.restart()
             self._warn(f'the clock jumped back to {now:.1f} s: step counting restarts, '
                        'the map is kept')
 
@@ -312,6 +339,7 @@ class Runtime:
             problems=(
                 *problems, *self._localization_problems(),
                 *filter(None, (self.mapper.extent.problem, self.unsaved)),
+                *self.border.problems(self._driver.step),
                 *self._peers.problems(self._options['quiet']),
             ),
             frame=self.frame,
@@ -368,13 +396,27 @@ class Runtime:
 
     def _on_step_done(self, report: Report) -> None:
         self._report = report
+        self.border.trusted = frozenset(report.weights)
         self._frames_due = True
         self._traffic.end_step()
         self._step_done(report, self.mapper.occupancy)
 
     def _reject(self, sender: str, refused: Refused) -> None:
-        self._peers.rejected[sender] = refused.reason
+        """Count a message that was refused before the driver saw it."""
+        self._driver.refuse(sender, refused)
+        self._report_refusal(sender, refused)
+
+    def _report_refusal(self, sender: str, refused: Refused) -> None:
+        if refused.reason.out_of_step:  # expected while robots come and go
+            return
+        # What others send in a robot's name says nothing about the robot itself.
+        if sender in self.border.names and not refused.reason.of_another:
+            self._peers.rejected[sender] = refused.reason
         self._warn(f'message of {sender!r} rejected: {refused}')
+
+    def _forget_peer(self, name: str) -> None:
+        self._driver.forget(name)
+        self._peers.forget(name)
 
 
 def warm_up(mapper: Mapper, options: Mapping[str, Any]) -> None:

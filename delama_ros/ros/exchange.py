@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 
 from delama_ros.msg import DualVar, Links, ModelParams
 from delama_ros.robot.runtime import Runtime
 from delama_ros.ros.conversions import LATCHED, seconds
+from delama_ros.ros.inlet import Inlet, gid_of
 from delama_ros.ros.wire import dual_from_ros, dual_to_ros, packet_from_ros, packet_to_ros
+from delama_ros.transport.envelope import SEAL
 from delama_ros.transport.port import Packet, Wire
-from delama_ros.transport.size import wire_bytes
 
 # Deep enough for all rounds of a step with twenty neighbours.
 QOS = QoSProfile(
@@ -55,12 +58,23 @@ class Exchange:
         )
         self._duals = node.create_publisher(DualVar, dual, QOS, event_callbacks=no_out)
         self._params = node.create_publisher(ModelParams, params, QOS, event_callbacks=no_out)
-        for kind, topic, callback, qos in (
-            (DualVar, dual, self._on_message, QOS),
-            (ModelParams, params, self._on_message, QOS),
-            (Links, links, self._on_links, LATCHED),
-        ):
-            node.create_subscription(kind, topic, callback, qos, event_callbacks=no_in)
+        runtime.border.own = {gid_of(publisher) for publisher in (self._duals, self._params)}
+        self._inlets = [
+            Inlet(
+                node, kind, topic, QOS, partial(self._on_data, kind, topic),
+                longest=runtime.border.longest,
+            )
+            for kind, topic in ((DualVar, dual), (ModelParams, params))
+        ]
+        if options['simulated_radio']:
+            node.create_subscription(
+                Links, links, self._on_links, LATCHED, event_callbacks=no_in
+            )
+
+    def close(self) -> None:
+        """Stop receiving."""
+        for inlet in self._inlets:
+            inlet.close()
 
     def send(self, wire: Wire) -> int:
         """Publish a message to all peers; returns its size in bytes."""
@@ -70,31 +84,38 @@ class Exchange:
             message, publisher = dual_to_ros(wire), self._duals
         message.header.stamp = self._clock.now().to_msg()
         message.header.frame_id = self._frame
+        key = self._runtime.key
+        if key is not None:
+            message.seal = array('B', bytes(SEAL))
         data = serialize_message(message)
-        publisher.publish(data)
+        publisher.publish(data if key is None else key.seal(data))
         return len(data)
 
     def _on_links(self, message: Links) -> None:
-        name = self._runtime.name
-        if name not in message.robots:
+        name, count = self._runtime.name, len(message.robots)
+        if name not in message.robots or len(message.hears) != count**2:
             return
-        row = message.robots.index(name) * len(message.robots)
+        row = message.robots.index(name) * count
         pairs = zip(message.robots, message.hears[row:], strict=False)
         received = frozenset(peer for peer, hears in pairs if hears) - {name}
         known = frozenset(message.robots) - {name}
         self._do(self._runtime.set_links, seconds(message.header.stamp), received, known)
 
-    def _on_message(self, message: DualVar | ModelParams) -> None:
-        runtime, sender = self._runtime, message.robot
-        if not runtime.accepts(sender, message.step):
-            return
+    def _on_data(self, kind: Any, topic: str, data: bytes | int, publisher: bytes) -> None:
+        self._do(self._take, kind, topic, data, publisher)
+
+    def _take(self, kind: Any, topic: str, data: bytes | int, publisher: bytes) -> None:
+        runtime = self._runtime
         now = self._clock.now().nanoseconds * 1e-9
-        clock_offset = now - seconds(message.header.stamp)
-        read = dual_from_ros if isinstance(message, DualVar) else packet_from_ros
-        try:
-            content: Wire = read(message)
-        except ValueError as error:
-            self._do(runtime.add_malformed, sender, str(error), clock_offset)
+        if not runtime.admit(data, topic, publisher, now) or isinstance(data, int):
             return
-        size = wire_bytes(content, message.header.frame_id)
-        self._do(runtime.add_message, content, size, clock_offset)
+        name = ''
+        try:
+            message = deserialize_message(data, kind)
+            name = message.robot
+            read = dual_from_ros if kind is DualVar else packet_from_ros
+            content: Wire = read(message)
+        except Exception as error:  # rclpy raises errors of several kinds for bytes of no message
+            runtime.add_malformed(name, str(error))
+            return
+        runtime.add_message(content)

@@ -18,7 +18,7 @@ from delama_ros.geometry.grid import Floats, OccupancyMap, Pose
 from delama_ros.geometry.poses import as_pose, yaw_of
 from delama_ros.robot.driver import Report
 from delama_ros.robot.localization import Located
-from delama_ros.robot.parameters import ROBOT, check
+from delama_ros.robot.parameters import NAME, ROBOT, check
 from delama_ros.robot.progress import Progress
 from delama_ros.robot.runtime import Runtime
 from delama_ros.robot.save_folder import save_folder
@@ -54,6 +54,11 @@ class Robot(LifecycleNode):
         self.robot = self.options['robot'] or self.get_namespace().strip('/').replace('/', '_')
         if not self.robot:
             raise ValueError('a robot needs a name: set the parameter robot, or a namespace')
+        if not NAME.fullmatch(self.robot):
+            raise ValueError(
+                f'robot is {self.robot!r}, expected 1 to 64 letters, digits and _, not beginning '
+                'with a digit'
+            )
         check(self.options)
         self._folder = save_folder(self.options['save_folder'], self.robot)
         self._worker: Worker | None = None
@@ -154,6 +159,7 @@ class Robot(LifecycleNode):
         self.runtime.interrupt()
         self._scans.close()
         self.destroy_subscription(self._initial_pose)
+        self._exchange.close()
         self._rounds.destroy_node()
         for timer in self._schedule:
             self.destroy_timer(timer)

@@ -154,6 +154,7 @@ class Swarm:
             'steps': self.steps,
             # Whose scans are simulated or replayed is known, so that nobody has to find out.
             'localization': {'simulator': 'slam', 'replay': 'tf'}.get(self.source, 'auto'),
+            'simulated_radio': self.source == 'simulator',
             **self.parameters,
             **{key: own[key] for key in own if key not in (*TOPICS, 'use_sim_time')},
         }

@@ -65,7 +65,8 @@ class LocalSwarm:
             for name, values in options.items()
         }
         agents = (robot.mapper.agent for robot in self.robots.values())
-        self._transport = LocalTransport(agents, encoding=encodings.pop())
+        sealed = any(values['swarm_key_file'] for values in options.values())
+        self._transport = LocalTransport(agents, encoding=encodings.pop(), sealed=sealed)
 
     def run_step(self, step: int, links: Links | None = None) -> None:
         """Run the next step: with the scans up to step · period, as robot nodes do.

@@ -2,8 +2,10 @@
 
 A sender tracks what its receivers hold and sends the blocks that are new or differ from that by
 more than a threshold. Each block is sent whole, so a lost message leaves old blocks but never wrong
-sums. Messages are numbered: a receiver notices a gap, and a refresh closes it: every block is sent
-again, over several messages if need be, and what was not sent again by its end is dropped.
+sums. Messages are numbered: a receiver notices a gap and says which message it lacks first. A
+repair closes the gap: what that message and all later ones held is sent again as it is now, over
+several messages if need be. A repair from message 0 sends everything; what was not sent again by
+its end is dropped.
 
 A message may be limited in size. Blocks that do not fit follow later; until then receivers hold the
 old ones, except blocks that lost evidence, which are dropped: evidence that was taken back must not
@@ -19,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.blocks import Codes, Floats, Model, Shape, among, decode, encode, union
+from delama_ros.core.blocks import Codes, Floats, Model, Shape, among, decode, encode, places, union
 
 LEVELS = 127  # steps of a number on each side of 0
 # Evidence is sent as 0 or as FAINT times a power of FACTOR: only its order of magnitude matters.
@@ -28,8 +30,12 @@ FACTOR = 2.0
 TOP = 30  # largest power
 # sequence, flags, blocks sent, blocks dropped, features, outputs, parts, lowest keys
 HEADER = struct.Struct('<IBHHHHHii')
-RESTART, BEGIN, END = 1, 2, 4  # flags: drop what is held; a refresh begins; it ends
+RESTART, BEGIN, END = 1, 2, 4  # flags: drop what is held; a repair begins; it ends
+FIRST = struct.Struct('<I')  # behind the header of a message with BEGIN: first one that is repaired
+GONE = 4096  # dropped blocks that a sender remembers
 SPAN = 2**15  # keys of one message lie within this many blocks of each other
+MOST = 2048  # blocks that one message may hold: equal ones compress a thousandfold
+HELD = 16_384  # blocks that a receiver holds of one sender: 23,600 m² of tiles
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,7 @@ class Received:
     """What a receiver holds after a message."""
 
     model: Model  # of the sender, as far as it is known
-    complete: bool  # False: a message was lost, some blocks may be old until the next refresh
+    complete: bool  # False: a message was lost, some blocks may be old until the next repair
 
 
 class DeltaEncoder:
@@ -63,15 +69,18 @@ class DeltaEncoder:
         self._levels = levels
         self._nothing = Model.empty(shape)
         self._sent = self._nothing  # what receivers hold; evidence in levels
-        self._owed: Codes = self._nothing.codes  # still to be sent in a refresh, in this order
-        self._refreshing = False
+        self._when: Codes = self._nothing.codes  # number of the message in which each was sent
+        self._gone: dict[int, int] = {}  # blocks that were dropped → number of the message
+        self._oldest = 0  # first message whose dropped blocks are all remembered
+        self._owed: Codes = self._nothing.codes  # still to be sent in a repair, in this order
+        self._repairing = False
         self._sequence = 0
 
     def encode(
         self,
         model: Model,
         *,
-        refresh: bool = False,
+        repair: int | None = None,
         restart: bool = False,
         limit: int | None = None,
     ) -> bytes:
@@ -79,19 +88,27 @@ class DeltaEncoder:
 
         Args:
             model: the sender's model now.
-            refresh: begin to send every block again, for a receiver that missed some.
+            repair: number of the first message whose content is sent again, for receivers that
+                missed some; 0: everything.
             restart: let receivers drop all they hold, as for blocks of another frame.
             limit: bytes that the message may take, as far as possible. Blocks that lost evidence
-                are sent first, then those that changed most, then those of a refresh.
+                are sent first, then those that changed most, then those of a repair.
         """
         restart = restart or self._sequence == 0
         held = self._nothing if restart else self._sent
         if restart:
-            self._owed, self._refreshing = held.codes, False
-        elif refresh:
-            # What an interrupted refresh has not sent yet comes first.
-            self._owed = np.concatenate([self._owed, held.codes[~np.isin(held.codes, self._owed)]])
-            self._refreshing = True
+            self._owed, self._repairing, self._when = held.codes, False, held.codes
+            self._gone, self._oldest, repair = {}, self._sequence, None
+        elif repair is not None and 0 < repair >= self._sequence:
+            repair = None
+        again: list[int] = []  # dropped in messages that are repaired
+        if repair is not None:
+            repair = repair if repair >= self._oldest else 0
+            lacking = held.codes[self._when >= repair]
+            again = [code for code, when in self._gone.items() if when >= repair > 0]
+            # What an interrupted repair has not sent yet comes first.
+            self._owed = np.concatenate([self._owed, lacking[~np.isin(lacking, self._owed)]])
+            self._repairing = True
         codes = union(model.codes, held.codes)
         present, known = among(codes, model.codes), among(codes, held.codes)
         theta, evidence = model.on(codes)
@@ -105,18 +122,20 @@ class DeltaEncoder:
         order = np.flatnonzero(changed)
         order = order[np.lexsort((-moved[order], ~lost[order]))]
         owed = np.searchsorted(codes, self._owed)
-        order = np.concatenate([order, owed[~changed[owed]]])
-        flags = RESTART * restart + BEGIN * (refresh and not restart)
+        order = np.concatenate([order, owed[~changed[owed]]])[:MOST]
+        flags = RESTART * restart + BEGIN * (repair is not None)
         while True:
             send = np.zeros(len(codes), np.bool_)
             send[order] = True
             rest = self._owed[~send[owed]]
-            ends = END * (self._refreshing and not len(rest))
+            ends = END * (self._repairing and not len(rest))
             scale, steps = _quantise(theta[send], self._levels)
             dropped = ~present | (lost & ~send)
+            gone = union(codes[dropped], np.array(again, np.int64))
+            gone = gone[~np.isin(gone, codes[send])]
             message = _pack(
-                self._sequence, flags + ends, codes[send], scale, steps, evidence[send],
-                codes[dropped],
+                self._sequence, flags + ends, repair, codes[send], scale, steps, evidence[send],
+                gone,
             )
             if limit is None or len(message) <= limit or not len(order):
                 break
@@ -125,11 +144,23 @@ class DeltaEncoder:
         after, levels = theta_before.copy(), before.copy()
         after[send] = steps * scale[:, None, None].astype(np.float64)
         levels[send] = evidence[send]
-        self._sent = Model(codes, after, levels).take(~dropped & (known | send))
+        when = np.zeros_like(codes)
+        when[places(codes, held.codes)] = self._when
+        when[send] = self._sequence
+        kept = ~dropped & (known | send)
+        self._sent, self._when = Model(codes, after, levels).take(kept), when[kept]
         self._owed = rest[~np.isin(rest, codes[dropped])]
-        self._refreshing = self._refreshing and not ends
+        self._repairing = self._repairing and not ends
+        self._remember(codes[send], gone)
         self._sequence += 1
         return message
+
+    def _remember(self, sent: Codes, gone: Codes) -> None:
+        for code in sent.tolist() if self._gone else ():
+            self._gone.pop(code, None)
+        self._gone.update(dict.fromkeys(gone.tolist(), self._sequence))
+        if len(self._gone) > GONE:
+            self._gone, self._oldest = {}, self._sequence + 1
 
 
 class DeltaDecoder:
@@ -141,29 +172,62 @@ class DeltaDecoder:
         self._held = Model.empty(shape)  # evidence in levels
         self._next = 0
         self._complete = False
-        self._stale: Codes | None = None  # not sent again yet in a refresh; None: no refresh
+        self._first = 0  # number of the first message that is missing
+        # Not sent again yet in a repair of everything, none in another one; None: no repair.
+        self._stale: Codes | None = None
 
-    def decode(self, message: bytes, *, late: bool = False) -> Received:
+    @property
+    def held(self) -> int:
+        """Number of blocks held."""
+        return len(self._held.codes)
+
+    def decode(self, message: bytes, *, late: bool = False, room: int = HELD) -> Received:
         """Apply a message and return the sender's model as far as it is known.
 
         A message that is older than the last one, or known to be late, is not applied: what is held
         is newer.
 
-        Raises:
-            ValueError: if the message is damaged or of another shape; what is held stays.
+        Args:
+            message: as received.
+            late: whether it is older than the last one.
+            room: how many blocks may be held after it.
 
+        Raises:
+            ValueError: if the message is damaged, of another shape, or holds too much; what is held
+                stays.
         """
-        sequence, flags, new, dropped = _unpack(message, self._shape)
-        if not late and (flags & (RESTART | BEGIN) or sequence >= self._next):
-            if flags & (RESTART | BEGIN):  # from here on nothing is missing
-                self._held = Model.empty(self._shape) if flags & RESTART else self._held
-                self._complete, self._stale = True, self._held.codes if flags & BEGIN else None
-            elif sequence != self._next:
-                self._complete, self._stale = False, None
-            self._apply(new, dropped, ends=bool(flags & END))
-            self._next = sequence + 1
-        elif not late:  # the sender restarted its count, and its first message was lost
+        if late:
+            return self._known
+        sequence, flags, repaired, new, dropped = _unpack(message, self._shape)
+        size = len(new.codes) if flags & RESTART else len(union(self._held.codes, new.codes))
+        if size > room:
+            raise ValueError(f'{size} blocks of one sender, expected at most {room}')
+        if sequence < self._next:  # the sender restarted its count
+            self._first, self._complete, self._stale = 0, False, None
+        if flags & RESTART:
+            self._held, self._complete, self._stale = Model.empty(self._shape), True, None
+        elif flags & BEGIN and repaired == 0:
+            self._complete, self._stale = True, self._held.codes
+        elif sequence < self._next:  # and its first message was lost
+            return self._known
+        elif flags & BEGIN and repaired <= self._first:
+            if sequence != self._next or not self._complete:
+                self._complete, self._stale = True, self._held.codes[:0]
+        elif sequence != self._next:
             self._complete, self._stale = False, None
+        self._apply(new, dropped, ends=bool(flags & END))
+        self._next = sequence + 1
+        if self._complete and self._stale is None:
+            self._first = self._next
+        return self._known
+
+    @property
+    def missing(self) -> int | None:
+        """Number of the first message that was missed and is not repaired; None: there is none."""
+        return None if self._complete else self._first
+
+    @property
+    def _known(self) -> Received:
         held = self._held
         return Received(Model(held.codes, held.theta, weights(held.evidence)), self._complete)
 
@@ -204,6 +268,7 @@ def _quantise(
 def _pack(
     sequence: int,
     flags: int,
+    repair: int | None,
     codes: Codes,
     scale: npt.NDArray[np.float16],
     steps: npt.NDArray[np.int8],
@@ -218,25 +283,32 @@ def _pack(
     counts = len(codes), len(dropped)
     shape = (*steps.shape[1:], evidence.shape[1])
     header = HEADER.pack(sequence, flags, *counts, *shape, *map(int, corner))
+    header += b'' if repair is None else FIRST.pack(repair)
     # Ordered by feature rather than by block: similar numbers next to each other compress better.
     body = offsets.T.astype('<u2').tobytes() + scale.astype('<f2').tobytes()
     body += evidence.T.astype(np.uint8).tobytes() + steps.transpose(1, 2, 0).tobytes()
     return header + zlib.compress(body, 9)
 
 
-def _unpack(message: bytes, shape: Shape) -> tuple[int, int, Model, Codes]:
+def _unpack(message: bytes, shape: Shape) -> tuple[int, int, int, Model, Codes]:
     try:
         sequence, flags, count, dropped, *block, x, y = HEADER.unpack_from(message)
+        if tuple(block) != tuple(shape):
+            raise ValueError(
+                f'blocks of {block[0]} x {block[1]} numbers and {block[2]} parts, '
+                f'expected {shape[0]} x {shape[1]} and {shape[2]}'
+            )
+        if count > MOST:
+            raise ValueError(f'{count} blocks in one message, expected at most {MOST}')
         size = 4 * (count + dropped) + count * (2 + block[2] + block[0] * block[1])
+        start, repaired = HEADER.size, 0
+        if flags & BEGIN:
+            (repaired,) = FIRST.unpack_from(message, start)
+            start += FIRST.size
         inflater = zlib.decompressobj()
-        body = inflater.decompress(message[HEADER.size :], size + 1)
+        body = inflater.decompress(message[start:], size + 1)
     except (struct.error, zlib.error) as error:
         raise ValueError(f'message of {len(message)} bytes is damaged: {error}') from None
-    if tuple(block) != tuple(shape):
-        raise ValueError(
-            f'blocks of {block[0]} x {block[1]} numbers and {block[2]} parts, '
-            f'expected {shape[0]} x {shape[1]} and {shape[2]}'
-        )
     if len(body) != size or not inflater.eof:
         raise ValueError(f'the message does not hold the {count} blocks that it announces')
     total = count + dropped
@@ -254,4 +326,4 @@ def _unpack(message: bytes, shape: Shape) -> tuple[int, int, Model, Codes]:
         raise ValueError('the message holds a block twice')
     values = steps.transpose(2, 0, 1) * scale[:, None, None]
     model = Model.of(codes[:count], values, levels.astype(np.float64))
-    return sequence, flags, model, codes[count:]
+    return sequence, flags, repaired, model, codes[count:]

@@ -45,6 +45,7 @@ class LocalTransport:
         delay: int = 0,
         deadline: int = 10,
         encoding: Encoding = Encoding.FLOAT64,
+        sealed: bool = False,
     ) -> None:
         """Create a transport.
 
@@ -55,6 +56,7 @@ class LocalTransport:
             delay: most ticks that a copy takes beyond the first, uniform from 0.
             deadline: ticks after which a round is closed.
             encoding: of models.
+            sealed: count the bytes of a seal; nobody in a process needs one.
 
         Raises:
             ValueError: if loss is not a probability or the deadline does not exceed the delay.
@@ -71,7 +73,7 @@ class LocalTransport:
         self._loss = loss
         self._delay = delay
         self._deadline = deadline
-        self._encoding = encoding
+        self._encoding, self._sealed = encoding, sealed
         self._tick = 0
         self._air: list[tuple[int, str, Wire]] = []  # (tick of arrival, receiver, message)
 
@@ -117,7 +119,7 @@ class LocalTransport:
             phase = Phase(message.phase)
             traffic.messages[phase] += 1
             wire = self._ports[name].pack(message)
-            traffic.bytes[name] += wire_bytes(wire)
+            traffic.bytes[name] += wire_bytes(wire, sealed=self._sealed)
             for receiver in reach[name]:
                 lost = self._random.random() < self._loss
                 wait = 1 + int(self._random.integers(0, self._delay + 1))
@@ -131,16 +133,8 @@ class LocalTransport:
         self._air = [copy for copy in self._air if copy[0] > self._tick]
         for _, receiver, wire in due:
             if receiver in self.agents:
-                traffic.refused += self._refuses(receiver, wire)
-
-    def _refuses(self, receiver: str, wire: Wire) -> bool:
-        agent = self.agents[receiver]
-        if agent.unwanted(wire) is not None:
-            return True
-        try:
-            return agent.receive(self._ports[receiver].unpack(wire)) is not None
-        except ValueError:
-            return True
+                refused = self._ports[receiver].deliver(wire, self.agents[receiver])
+                traffic.refused += refused is not None
 
 
 def in_range(positions: Mapping[str, tuple[float, float]], radius: float) -> dict[str, list[str]]:

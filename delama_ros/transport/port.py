@@ -8,9 +8,19 @@ from typing import TypeAlias
 
 import numpy as np
 
-from delama_ros.core.agent.messages import Dual, Message, ModelLabel, Params, Phase, label_of
+from delama_ros.core.agent.agent import Agent
+from delama_ros.core.agent.messages import (
+    MAX_SOURCES,
+    Dual,
+    Message,
+    ModelLabel,
+    Params,
+    Phase,
+    label_of,
+)
+from delama_ros.core.agent.refusal import Refusal, Refused
 from delama_ros.core.blocks import Keys, Model, Shape, decode, encode
-from delama_ros.transport.delta import DeltaDecoder, DeltaEncoder
+from delama_ros.transport.delta import HELD, DeltaDecoder, DeltaEncoder
 
 # Root mean square change from which a tile is sent again, and steps on each side of 0 in which its
 # numbers are written: the coarsest that cost the packaged map model less than half a point of F1.
@@ -19,6 +29,14 @@ LEVELS = 15
 # Bytes of models that a robot sends in a step at most; what does not fit follows in later steps.
 # With labels and dual rows a step stays below 8 KB, also when a loop closure has moved all tiles.
 STEP_BYTES = 7_000
+NOTHING = 2**32 - 1  # in place of the number of a message: none is missing
+# Share of neighbours whose models are received in a step, of late. Below POOR everything is sent in
+# every step. Below GOOD what robots know of each other is limited to RELAYED bytes in a step: their
+# own maps, which are repaired, say it sooner.
+GOOD, POOR, RELAYED = 0.9, 0.45, 400
+MEMORY = 0.2  # weight of the last step
+ASKED = 64  # robots that are asked at once for what was missed
+STRANGERS = 4096  # blocks held of all robots together whose models are not in use
 NO_KEYS = np.zeros((0, 2), np.int32)
 
 
@@ -33,13 +51,16 @@ class Encoding(IntEnum):
 class Packet(ModelLabel):
     """A model as it is sent; the fields of ModelParams.msg."""
 
-    resync: tuple[str, ...]  # robots of which the sender has missed messages
+    # Robots of which the sender has missed messages, and for each the number of the first LOCAL and
+    # the first UPDATE message that it lacks, NOTHING for none.
+    resync: tuple[str, ...]
     encoding: int
     shape: Shape  # of a block
     keys: Keys  # (n, 2)
     data: bytes
     sources: tuple[str, ...] = ()  # robots whose data stand behind the model
     epochs: tuple[int, ...] = ()  # of each of them
+    resync_from: tuple[int, ...] = ()
 
 
 Wire: TypeAlias = Packet | Dual
@@ -54,12 +75,18 @@ class Port:
         self._encoders: dict[int, DeltaEncoder] = {}  # by phase
         self._decoders: dict[tuple[str, int], DeltaDecoder] = {}  # by sender and phase
         self._last: dict[tuple[str, int], tuple[int, int]] = {}  # step and round received
-        self._send_all: set[int] = set()  # phases in which every block has to be sent again
-        self._missed: set[str] = set()  # robots of which messages were missed
+        self._repair: dict[int, int] = {}  # by phase: first message whose content is sent again
+        self._repaired: dict[int, tuple[int, int, int]] = {}  # when that was done last, by phase
+        self._heard: set[str] = set()  # robots whose models were received, ever ...
+        self._lately: set[str] = set()  # ... and in this step
+        self._unheard: frozenset[str] = frozenset()  # neighbours of which none was received
+        self._success = 1.0  # share of neighbours whose models are received in a step, of late
         self._neighbours: frozenset[str] = frozenset()
         self._frames: dict[int, str] = {}  # of the last message, by phase
         self._received_frames: dict[tuple[str, int], str] = {}  # by sender and phase
         self._step, self._spent = -1, 0  # bytes of models sent in a step
+        self._trusted: frozenset[str] = frozenset()
+        self._named: dict[str, set[str]] = {}  # robots that a sender has named as sources
 
     def fresh(self) -> Port:
         """Return a port like this one that has sent and received nothing yet."""
@@ -67,9 +94,27 @@ class Port:
 
     def meet(self, neighbours: frozenset[str]) -> None:
         """Begin a step with these neighbours: newcomers need every block."""
-        if neighbours - self._neighbours:
-            self._send_all = set(self._encoders)
-        self._neighbours = neighbours
+        before = self._neighbours
+        if before:
+            share = len(self._lately & before) / len(before)
+            self._success += MEMORY * (share - self._success)
+        # Where little arrives, questions do not arrive either.
+        if neighbours - before or self._success < POOR:
+            self._repair = dict.fromkeys(self._encoders, 0)
+        self._unheard = (neighbours & before) - self._heard
+        self._neighbours, self._lately = neighbours, set()
+
+    def trust(self, robots: frozenset[str]) -> None:
+        """Hold what these robots send; all others share what is set aside for them."""
+        self._trusted = robots
+
+    def forget(self, robot: str) -> None:
+        """Drop all that is held of a sender."""
+        for phase in Phase:
+            for held in (self._decoders, self._last, self._received_frames):
+                held.pop((robot, int(phase)), None)
+        self._heard.discard(robot)
+        self._named.pop(robot, None)
 
     def pack(self, message: Message) -> Wire:
         """Pack a message for sending."""
@@ -85,11 +130,14 @@ class Port:
             keys, data = NO_KEYS, self._delta(message, shape)
         # Empty for a local model that was never corrected, as most are.
         epochs = {} if model.epochs == {message.robot: 0} else model.epochs
+        gaps = {robot for (robot, _), held in self._decoders.items() if held.missing is not None}
+        asked = tuple(sorted(gaps | self._unheard)[:ASKED])
         return Packet(
             **label_of(message, ModelLabel),
             sources=tuple(epochs),
             epochs=tuple(epochs.values()),
-            resync=tuple(sorted(self._missed)),
+            resync=asked,
+            resync_from=tuple(n for robot in asked for n in self._lacking(robot)),
             encoding=int(self._encoding),
             shape=shape,
             keys=keys,
@@ -103,22 +151,45 @@ class Port:
         # Blocks of another frame have nothing to do with those of the same keys before.
         restart = self._frames.setdefault(phase, message.frame) != message.frame
         self._frames[phase] = message.frame
-        refresh = phase in self._send_all
-        self._send_all.discard(phase)
+        repair = self._repair.pop(phase, None)
+        if repair is not None:
+            self._repaired[phase] = message.step, phase, message.round
         if message.step != self._step:
             self._step, self._spent = message.step, 0
         limit = max(STEP_BYTES - self._spent, 0)
+        if phase == Phase.UPDATE and POOR <= self._success < GOOD:
+            limit = min(limit, RELAYED)
         data = self._encoders[phase].encode(
-            message.model, refresh=refresh, restart=restart, limit=limit
+            message.model, repair=repair, restart=restart, limit=limit
         )
         self._spent += len(data)
         return data
+
+    def deliver(self, wire: Wire, agent: Agent) -> Refused | None:
+        """Pass a received message on to the agent; returns why it was refused, or None."""
+        refused = agent.unwanted(wire)  # before it is unpacked, so that it changes nothing
+        if refused is not None:
+            return refused
+        if isinstance(wire, Packet):
+            rounds = agent.settings.update_rounds
+            if wire.phase not in THRESHOLDS:
+                return Refused(Refusal.UNKNOWN_PHASE, f'{wire.phase} for parameters')
+            if not 0 <= wire.round < rounds:
+                return Refused(Refusal.UNKNOWN_ROUND, f'{wire.round}, expected below {rounds}')
+            if wire.shape != agent.shape:
+                return Refused(
+                    Refusal.WRONG_SHAPE, f'{tuple(wire.shape)}, expected {tuple(agent.shape)}'
+                )
+        try:
+            return agent.receive(self.unpack(wire))
+        except ValueError as error:
+            return Refused(Refusal.UNREADABLE, str(error))
 
     def unpack(self, wire: Wire) -> Message:
         """Read a received message.
 
         Of a sender whose messages were missed, the model is returned as far as it is known, and
-        the next packet asks for all of it.
+        the next packet asks for what is missing.
 
         Raises:
             ValueError: if the content cannot be read.
@@ -126,16 +197,23 @@ class Port:
         """
         if isinstance(wire, Dual):
             return wire
+        if len(wire.resync_from) != len(THRESHOLDS) * len(wire.resync):
+            raise ValueError(f'{len(wire.resync)} robots and {len(wire.resync_from)} messages')
+        if len(wire.sources) != len(wire.epochs):
+            raise ValueError(f'{len(wire.sources)} sources and {len(wire.epochs)} epochs')
+        named = self._named.setdefault(wire.robot, set())
+        if len(named.union(wire.sources)) > MAX_SOURCES:
+            raise ValueError(f'it has named more than {MAX_SOURCES} robots as sources')
+        named.update(wire.sources)
         if wire.encoding == Encoding.FLOAT64:
             model = _exact(wire)
         elif wire.encoding == Encoding.DELTA:
             model = self._changed(wire)
         else:
             raise ValueError(f'encoding is {wire.encoding}, expected 0 or 1')
-        if self._robot in wire.resync:
-            self._send_all = set(self._encoders)
-        if len(wire.sources) != len(wire.epochs):
-            raise ValueError(f'{len(wire.sources)} sources and {len(wire.epochs)} epochs')
+        self._heard.add(wire.robot)
+        self._lately.add(wire.robot)
+        self._answer(wire)
         epochs = dict(zip(wire.sources, wire.epochs, strict=True)) or {wire.robot: 0}
         model = Model(model.codes, model.theta, model.evidence, epochs)
         return Params(**label_of(wire, ModelLabel), model=model)
@@ -151,10 +229,42 @@ class Port:
         decoder = self._decoders.setdefault(stream, DeltaDecoder(wire.shape))
         # Overtaken or replayed: the model held is newer. A sender may restart its counter, but its
         # time steps only increase.
-        received = decoder.decode(wire.data, late=time <= last)
+        received = decoder.decode(wire.data, late=time <= last, room=self._room(stream))
         self._last[stream] = max(time, last)
-        (self._missed.discard if received.complete else self._missed.add)(wire.robot)
         return received.model
+
+    def _answer(self, wire: Packet) -> None:
+        """Send again what the sender of a packet lacks."""
+        if self._robot not in wire.resync:
+            return
+        at = 2 * wire.resync.index(self._robot)
+        for phase, first in zip(THRESHOLDS, wire.resync_from[at : at + 2], strict=True):
+            # What was asked before an answer could arrive is not answered twice.
+            asked = wire.step, wire.phase, wire.round
+            if (
+                first != NOTHING and phase in self._encoders
+                and asked > self._repaired.get(phase, (-1, 0, 0))
+            ):
+                self._repair[phase] = min(first, self._repair.get(phase, first))
+
+    def _lacking(self, robot: str) -> tuple[int, ...]:
+        """Return the first message that is missing of a robot, in each phase."""
+        if robot in self._unheard:
+            return (0,) * len(THRESHOLDS)
+        held = (self._decoders.get((robot, phase)) for phase in THRESHOLDS)
+        firsts = (None if one is None else one.missing for one in held)
+        return tuple(NOTHING if first is None else first for first in firsts)
+
+    def _room(self, stream: tuple[str, int]) -> int:
+        """Return how many blocks may be held of a sender after its next message."""
+        if stream[0] in self._trusted:
+            return HELD
+        strangers = {s: d.held for s, d in self._decoders.items() if s[0] not in self._trusted}
+        # Whoever takes most makes room for others.
+        largest = max(strangers, key=strangers.__getitem__)
+        if sum(strangers.values()) > STRANGERS and largest[0] != stream[0]:
+            self.forget(largest[0])
+        return STRANGERS
 
 
 def _exact(packet: Packet) -> Model:

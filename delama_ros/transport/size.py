@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 
 from delama_ros.core.agent.messages import BYTES, Label, ModelLabel
+from delama_ros.transport.envelope import SEAL
 from delama_ros.transport.port import Packet, Wire
 
 
@@ -41,8 +42,11 @@ class _Cdr:
             self.number(size)
 
 
-def wire_bytes(wire: Wire, frame: str = 'map') -> int:
-    """Return the bytes of the serialised ROS message, including its header with this frame."""
+def wire_bytes(wire: Wire, frame: str = 'map', *, sealed: bool = False) -> int:
+    """Return the bytes of the serialised ROS message, including its header with this frame.
+
+    sealed: whether it carries a seal.
+    """
     cdr = _Cdr()
     cdr.number(4, 2)  # stamp
     cdr.text(frame)
@@ -54,6 +58,7 @@ def wire_bytes(wire: Wire, frame: str = 'map') -> int:
         cdr.value(wire.sources, None)
         cdr.value(wire.epochs, 4)
         cdr.value(wire.resync, None)
+        cdr.value(wire.resync_from, 4)
         cdr.number(1)  # encoding
         cdr.number(2, 3)  # features, outputs, parts
         cdr.numbers(4, wire.keys.size)
@@ -62,4 +67,5 @@ def wire_bytes(wire: Wire, frame: str = 'map') -> int:
         cdr.texts(wire.names)
         cdr.numbers(8, len(wire.x))
         cdr.numbers(8, len(wire.y))
+    cdr.numbers(1, SEAL if sealed else 0)
     return 4 + cdr.bytes  # behind the encapsulation header

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from serialised import serialised
 
+from delama_ros.core.agent.messages import Label
 from delama_ros.geometry.grid import OccupancyMap, Pose
 from delama_ros.localization.scan import Sweep
 from delama_ros.robot.driver import Report
@@ -80,14 +82,18 @@ class Pair:
         while self.queue:
             wire = self.queue.pop(0)
             for robot in (self.a, self.b):
-                if robot.accepts(wire.robot, wire.step):
-                    robot.add_message(wire, SIZE, 0.1)
+                if wire.robot != robot.name and admit(robot, wire, 0.1):
+                    robot.add_message(wire)
 
     def step(self, number: int) -> None:
         for robot in (self.a, self.b):
             robot.add_scan(seen(2.0 * number - 0.5))
             robot.add_scan(seen(2.0 * number + 0.01))
         self.deliver()
+
+
+def admit(robot: Runtime, wire: Label, offset: float) -> bool:
+    return robot.admit(serialised(wire, SIZE), 'params', wire.robot.encode(), offset)
 
 
 def peer(status: Status) -> PeerState:
@@ -125,19 +131,21 @@ def test_states_of_a_peer() -> None:
     pair.a.set_links(4.0, frozenset(), everybody - {'a'})
     pair.step(2)
     assert peer(pair.a.status([])) is PeerState.OUT_OF_RANGE
-    assert not pair.a.accepts('b', 2)
+    assert not admit(pair.a, Label('b', 2, 0, 0, 0), 0.0)
     pair.a.set_links(6.0, frozenset('b'), everybody - {'a'})
     pair.a.add_scan(seen(6.01))  # b is silent
     while pair.a.wakes_at is not None:
         pair.a.wake()
     assert peer(pair.a.status([])) is PeerState.SILENT
-    pair.a.add_malformed('b', 'only half of it', 0.9)
+    wire = Label('b', 3, 0, 0, pair.a.mapper.agent.fingerprint)
+    assert admit(pair.a, wire, 0.9)
+    pair.a.add_malformed('b', 'only half of it')
     status = pair.a.status([])
     assert peer(status) is PeerState.REJECTED
     assert status.peers[0].refusal == 'malformed'
     assert status.refused['malformed'] == 1
     assert status.problems == ('clocks differ: b is 0.90 s behind',)
-    pair.a.add_malformed('b', 'only half of it', -0.9)
+    assert admit(pair.a, wire, -0.9)
     assert pair.a.status([]).problems == ('clocks differ: b is 0.90 s ahead',)
     assert "message of 'b' rejected: malformed: only half of it" in pair.log
 

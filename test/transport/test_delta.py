@@ -86,7 +86,7 @@ def test_a_gap_is_noticed_and_closed() -> None:
     decoder.decode(encoder.encode(model))
     encoder.encode(moved(model, 1.0))  # lost
     assert not decoder.decode(encoder.encode(some(model, 5))).complete
-    received = decoder.decode(encoder.encode(model, refresh=True))
+    received = decoder.decode(encoder.encode(model, repair=0))
     assert received.complete
     assert np.allclose(received.model.theta, model.theta, atol=0.03)
 

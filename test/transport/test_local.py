@@ -23,10 +23,10 @@ def swarm_of(count, variant, **options):
     )
 
 
-def feed(swarm, seed):
+def feed(swarm, seed, size=K):
     rng = np.random.default_rng(seed)
     for agent in swarm.agents.values():
-        X = rng.normal(size=(4, K))
+        X = rng.normal(size=(4, size))
         agent.observe(np.zeros((1, 2), int), (X.T @ X)[None], (X.T @ rng.normal(size=(4, 1)))[None])
 
 
@@ -162,9 +162,11 @@ def test_bytes_are_counted_and_deltas_are_smaller():
     links = links_of(networkx.complete_graph(3))
     sent = {}
     for encoding in Encoding:
-        swarm = swarm_of(3, Settings(), encoding=encoding)
+        swarm = LocalTransport(
+            (Agent(f'r{i}', Settings(), shape=(8, 1)) for i in range(3)), encoding=encoding
+        )
         for step in range(3):
-            feed(swarm, step)
+            feed(swarm, step, 8)
             traffic = swarm.run_step(step, links)
         assert set(traffic.bytes) == set(swarm.agents)
         sent[encoding] = sum(traffic.bytes.values())

@@ -125,7 +125,9 @@ def test_a_sender_that_has_restarted_is_received_again() -> None:
         ({'encoding': 9}, 'encoding is 9, expected 0 or 1'),
         ({'data': b'123'}, '3 bytes for 2 blocks of 4 x 1 numbers and 3 parts, expected 112'),
         ({'shape': Shape(5, 1, 3)}, 'expected 128'),
-        ({'encoding': 1}, 'message'),
+        ({'encoding': 1}, 'expected 4 x 1 and 3'),
+        ({'resync': ('b',)}, '1 robots and 0 messages'),
+        ({'sources': ('c',)}, '1 sources and 0 epochs'),
     ],
 )
 def test_what_cannot_be_read_is_named(changes: dict[str, object], words: str) -> None:

@@ -72,14 +72,14 @@ class Agent:
         self.foreign: dict[str, Params] = {}  # last local models received in other frames
         self.received: dict[str, Model] = {}  # last local models received in this agent's frame
         self.excluded: frozenset[str] = frozenset()  # peers whose models it does not use
-        self._shape = Shape(*shape)
+        self.shape = Shape(*shape)
         self._distance = by_name(settings.distance) if distance is None else distance
-        self._refinement = refinement or Jacobi(self._shape, settings)
-        self._learner = Learner(name, self._shape, settings)
-        self._inbox = Inbox(name, fingerprint, self._shape, settings)
+        self._refinement = refinement or Jacobi(self.shape, settings)
+        self._learner = Learner(name, self.shape, settings)
+        self._inbox = Inbox(name, fingerprint, self.shape, settings)
         self._stage: Stage = (Phase.DONE, 0, 0)
         self._expected: frozenset[str] = frozenset()
-        # Neighbours that let a deadline pass in this step; they are not waited for until the next.
+        # Neighbours that are not waited for, such as those that let a deadline pass in this step.
         self._silent: frozenset[str] = frozenset()
 
     # -- for the driver -------------------------------------------------------------------------
@@ -149,12 +149,15 @@ class Agent:
         """How much each block has faded since it came, (n, 1); None without forgetting."""
         return self._learner.fade if self.settings.accumulate == 'forget' else None
 
-    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
+    def begin(
+        self, step: int, neighbours: Iterable[str], unhurried: Iterable[str] = ()
+    ) -> list[Message]:
         """Begin a time step: learn from what was observed (Algorithm 1).
 
         Args:
             step: number of the time step, higher than the last one.
             neighbours: names of the agents to exchange messages with.
+            unhurried: those of them that are not waited for; what they send in time is used.
 
         Returns:
             The messages to send first.
@@ -168,7 +171,7 @@ class Agent:
         self.step = step
         self.weights, self.z = {}, 0.0
         self._learner.learn()
-        self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset()
+        self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset(unhurried)
         self._inbox.open(step, self._expected)
         self._stage = (Phase.LOCAL, 0, 0)
         return [self._params(self.local)]
@@ -277,7 +280,7 @@ class Agent:
         frame = np.asarray(state.get('frame', ''))
         if frame.shape != () or frame.dtype.kind != 'U':
             raise ValueError(f'frame is {frame.dtype} {frame.shape}, expected a text')
-        learner = Learner(self.name, self._shape, self.settings)
+        learner = Learner(self.name, self.shape, self.settings)
         learner.restore(state)
         self._refinement.restore(state)
         self._learner, self.frame = learner, str(frame)

@@ -10,6 +10,10 @@ class Refusal(Enum):
     """Reasons to refuse a message; the value is how logs and diagnostics name it."""
 
     OWN_MESSAGE = 'own message'
+    IMPERSONATED = 'name of another robot'
+    UNSEALED = 'no seal of the swarm key'
+    TOO_MANY_ROBOTS = 'too many robots'
+    TOO_OFTEN = 'too often'
     FOREIGN_FINGERPRINT = 'foreign fingerprint'
     UNKNOWN_ROBOT = 'unknown robot'
     PAST_STEP = 'past step'
@@ -35,6 +39,11 @@ class Refusal(Enum):
     def out_of_step(self) -> bool:
         """Whether the sender is sound but in another step: it may be a neighbour in the next."""
         return self in (Refusal.UNKNOWN_ROBOT, Refusal.PAST_STEP, Refusal.FUTURE_STEP)
+
+    @property
+    def of_another(self) -> bool:
+        """Whether somebody else than the robot of that name may have sent it."""
+        return self in (Refusal.OWN_MESSAGE, Refusal.IMPERSONATED, Refusal.UNSEALED)
 
 
 @dataclass(frozen=True)
