@@ -25,7 +25,7 @@ BESIDE = 1  # cells around one that must be free if it is open, and one of them 
 CLOSE = 2  # cells from a wall to what is still near it
 WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
 FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
-SURE = 0.12  # evidence from which a part of a tile speaks with full weight
+SURE = 0.25  # evidence from which a part of a tile speaks with full weight
 
 Singles = npt.NDArray[np.float32]
 
@@ -95,7 +95,9 @@ class Agreement:
         """Return what a map says, given the deviations of its cells."""
         said = np.minimum(model.evidence / SURE, 1.0).astype(np.float32)
         sure = np.where(model.evidence >= LOOKED, said, np.float32(0.0))
-        looked = (sure > 0)[:, self._part]
+        known = sure > 0
+        inner = _around(_padded(known.reshape(-1, PARTS, PARTS), model.codes, 1), 1, np.logical_and)
+        looked = known[:, self._part]
         wall = looked & (deviations >= WALL - self._bias)
         free = looked & (deviations < FREE - self._bias)
         wide = _padded(
@@ -103,6 +105,7 @@ class Agreement:
         )
         beside = wide[0, :, CLOSE - BESIDE : BESIDE - CLOSE, CLOSE - BESIDE : BESIDE - CLOSE]
         clear = _around(beside, BESIDE, np.logical_and).reshape(free.shape)
+        clear &= inner.reshape(known.shape)[:, self._part]
         face = wall & _around(beside, BESIDE, np.logical_or).reshape(free.shape)
         near = _around(wide[1], CLOSE, np.logical_or).reshape(free.shape)
         return Sketch(model.codes, face, clear, near, sure)

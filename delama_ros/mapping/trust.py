@@ -31,8 +31,8 @@ from delama_ros.mapping.tiles import PARTS, TileModel
 
 OWN = 2.0  # witnesses that the own map counts as
 # A map is wrong if it contradicts more metres than BASE plus RATE of all that can be compared.
-BASE, RATE = 3.0, 0.2
-TILE = 0.6  # m in one tile that are contradicted, and more than agree: the tile is dropped
+BASE, RATE = 2.5, 0.2
+TILE = 0.3  # m in one tile that are contradicted, and more than agree: the tile is dropped
 WAIT = 3  # steps that a map must be in order before its robot is believed again; doubles each time
 LONGEST = 48
 NAMED = 3  # witnesses that a status text names
