@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from delama_ros.core.blocks import Floats, Model
 from delama_ros.core.settings import Settings
@@ -191,6 +192,30 @@ class Trust:
         less = Model(model.codes, model.theta * scale[:, None, None], evidence, model.epochs)
         sketch = self._agreement.sketch(less, values * scale[:, None].astype(np.float32))
         return _Bounded(less, sketch, bool(impossible))
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return who is under suspicion, as arrays."""
+        rows = [(s.since, s.wait, s.clean, s.distrusted) for s in self._suspects.values()]
+        return {
+            'suspects': np.array(list(self._suspects), np.str_),
+            'suspicions': np.array(rows, np.int64).reshape(-1, 4),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what `state` returned; nobody is suspected where it says nothing.
+
+        Raises:
+            ValueError: if the arrays do not fit together.
+        """
+        names, rows = state.get('suspects', np.zeros(0, np.str_)), state.get('suspicions')
+        rows = np.zeros((0, 4), np.int64) if rows is None else rows
+        if rows.shape != (len(names), 4):
+            raise ValueError(f'saved suspicions have shape {rows.shape}, expected {len(names)} × 4')
+        self._suspects = {
+            str(name): _Suspect(since, min(max(wait, WAIT), LONGEST), clean, bool(distrusted))
+            for name, (since, wait, clean, distrusted) in zip(names, rows.tolist(), strict=True)
+        }
+        self.verdicts = {}
 
     def _wrong(self, views: Views, names: list[str]) -> tuple[Tally, frozenset[str]]:
         """Return whose maps contradict the others', the worst one taken out first."""
