@@ -8,11 +8,12 @@ Before a model is fused it is bounded by what a scanner can have produced. Local
 and what claims little evidence can pull but little. Evidence is bounded by a few times the middle
 of what all robots claim, the own included.
 
-Then maps are compared with each other (`agreement`). The robot believes its own scans; its word
-counts twice. As long as some map contradicts the majority of the others by more than honest maps
-do, the worst one is taken out, and the rest are compared again. Of maps that are believed as a
-whole, single tiles are dropped in which they are outvoted. A robot that was taken out comes back
-when its map has been in order for some steps, each time more.
+Then maps are compared (`agreement`): each with what its robot said in the step before, with the own
+map, which nobody can outvote, and with each other, where the own counts twice. As long as some map
+contradicts the majority of the others by more than honest maps do, the worst one is taken out, and
+the rest are compared again. Of maps that are believed as a whole, single tiles are dropped in which
+they are outvoted. A robot that was taken out comes back when its map has been in order for some
+steps, each time more.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from delama_ros.core.blocks import Floats, Model
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools
-from delama_ros.mapping.agreement import Agreement, Sketch, Tally, Views
+from delama_ros.mapping.agreement import Agreement, Sketch, Views
 from delama_ros.mapping.tiles import PARTS, TileModel
 
 OWN = 2.0  # witnesses that the own map counts as
@@ -76,6 +77,12 @@ class _Bounded(NamedTuple):
     impossible: bool
 
 
+class _Said(NamedTuple):
+    step: int
+    epoch: int
+    sketch: Sketch
+
+
 @dataclass
 class _Suspect:
     since: int
@@ -102,6 +109,7 @@ class Trust:
         self._step = 0
         self._cap, self._robots = 0.0, 1
         self._accepted: list[Sketch] = []  # the own and those believed, of this step
+        self._said: dict[str, _Said] = {}  # by each robot, in the last step
         self.verdicts: dict[str, Verdict] = {}
 
     @property
@@ -129,16 +137,14 @@ class Trust:
         self._cap = HEAVY * float(np.quantile(claimed, 0.5, method='lower'))
         self.verdicts, self._robots = {}, 1 + len(names)
         self._suspects = {n: s for n, s in self._suspects.items() if n in models or s.distrusted}
+        self._said = {n: said for n, said in self._said.items() if n in models}
         sketch = self._agreement.sketch(own, self._agreement.deviations(own))
         bounded = [self._bounded(models[name], self._cap) for name in names]
         views = self._agreement.views([sketch, *(b.sketch for b in bounded)])
-        tally, wrong = self._wrong(views, names)
-        impossible = {n for n, b in zip(names, bounded, strict=True) if b.impossible}
-        self._note(names, wrong | impossible)
-        for name in impossible:
-            self.verdicts[name] = replace(self.verdicts[name], impossible=True)
+        out = np.array([self._unlikely(n, b) for n, b in zip(names, bounded, strict=True)], bool)
+        self._note(names, self._wrong(views, names, out))
         believed = np.array([True, *(name not in self.distrusted for name in names)])
-        kept = self._outvoted(views, believed, tally)
+        kept = self._outvoted(views, believed)
         admitted, self._accepted = {}, [sketch]
         for name, own_kept, (model, sketch, _) in zip(names, kept[1:], bounded, strict=True):
             if name not in self.distrusted:
@@ -217,26 +223,58 @@ class Trust:
         }
         self.verdicts = {}
 
-    def _wrong(self, views: Views, names: list[str]) -> tuple[Tally, frozenset[str]]:
-        """Return whose maps contradict the others', the worst one taken out first."""
-        witness = np.array([OWN, *(float(name not in self.distrusted) for name in names)])
-        judged = np.zeros(len(names), np.bool_)
+    def _unlikely(self, name: str, said: _Bounded) -> bool:
+        """Return whether a map cannot be, whatever others have seen; begins the robot's verdict.
+
+        It claims what no scanner measures, or contradicts what its robot itself has said before,
+        without having corrected its poses in between.
+        """
+        epoch = said.model.epochs.get(name, 0)
+        itself = Verdict(0.0, 0.0, impossible=said.impossible)
+        before = self._said.get(name)
+        if before is not None and before.epoch == epoch and self._step <= before.step + LONGEST:
+            views = self._agreement.views([before.sketch, said.sketch])
+            tally = self._agreement.tally(views, (1.0, 0.0))
+            against, agreed = (float(part[1].sum()) for part in tally)
+            if _excess(against, agreed) > 0:
+                itself = replace(itself, against=against, agreed=agreed, witnesses=(name,))
+        if not itself.witnesses:  # else it is held to what it said before
+            self._said[name] = _Said(self._step, epoch, said.sketch)
+        self.verdicts[name] = itself
+        return itself.impossible or bool(itself.witnesses)
+
+    def _wrong(self, views: Views, names: list[str], unlikely: Bools) -> frozenset[str]:
+        """Return whose maps contradict those of others, and complete the verdicts.
+
+        First those that contradict the own map, which nobody can outvote; then, as long as a map
+        contradicts the majority of the others, the worst one is taken out.
+        """
+        out = unlikely | (self._judged(views, ~np.ones_like(unlikely))[2] > 0)
+        judged = out.copy()
         while True:
-            tally = self._agreement.tally(views, witness)
-            against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
-            excess = _excess(against, agreed)
+            against, agreed, excess = self._judged(views, ~judged)
             share = np.where(judged | (excess <= 0), -1.0, against / np.maximum(agreed, 1e-9))
             if share.max(initial=-1.0) < 0:
                 break
-            worst = int(np.argmax(share))
-            judged[worst], witness[worst + 1] = True, 0.0
+            judged[np.argmax(share)] = True
+        out |= excess > 0
+        witness = np.array([OWN, *(~judged)], np.float32)
         for k, name in enumerate(names):
-            self.verdicts[name] = Verdict(float(against[k]), float(agreed[k]))
-            if excess[k] > 0:
-                saw = witness * self._agreement.opposed(views, k + 1)
-                who = [('', *names)[s] for s in np.argsort(-saw, kind='stable') if saw[s] > 0]
-                self.verdicts[name] = replace(self.verdicts[name], witnesses=tuple(who))
-        return tally, frozenset(n for n, out in zip(names, excess > 0, strict=True) if out)
+            if name in self.verdicts[name].witnesses:
+                continue  # it contradicts itself
+            saw = witness * self._agreement.opposed(views, k + 1) if out[k] else np.zeros(0)
+            who = [('', *names)[s] for s in np.argsort(-saw, kind='stable') if saw[s] > 0]
+            self.verdicts[name] = replace(
+                self.verdicts[name], against=float(against[k]), agreed=float(agreed[k]),
+                witnesses=tuple(who),
+            )
+        return frozenset(name for name, wrong in zip(names, out, strict=True) if wrong)
+
+    def _judged(self, views: Views, witnesses: Bools) -> tuple[Floats, Floats, Floats]:
+        """Return m of other maps that the own and some of them contradict; that agree; excess."""
+        tally = self._agreement.tally(views, np.array([OWN, *witnesses], np.float32))
+        against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
+        return against, agreed, _excess(against, agreed)
 
     def _note(self, names: list[str], wrong: frozenset[str]) -> None:
         """Keep account of who is believed."""
@@ -256,14 +294,12 @@ class Trust:
                 said = self.verdicts[name]
                 self.verdicts[name] = replace(said, since=suspect.since)
 
-    def _outvoted(self, views: Views, believed: Bools, tally: Tally) -> Bools:
-        """Return which tiles (S, n) of maps count: not those in which a map is outvoted.
-
-        tally: of all maps that are believed.
-        """
+    def _outvoted(self, views: Views, believed: Bools) -> Bools:
+        """Return which tiles (S, n) of maps count: not those in which a map is outvoted."""
         kept = np.repeat(believed[:, None], len(views.codes), axis=1)
         witness = np.where(believed, 1.0, 0.0)
         witness[0] = OWN
+        tally = self._agreement.tally(views, witness)
         while True:
             against, agreed = tally
             out = kept & (against >= TILE) & (against > agreed)
