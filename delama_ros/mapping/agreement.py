@@ -1,10 +1,9 @@
 """Where the maps of several robots agree, and where they contradict each other, cell by cell.
 
-A cell of about 10 cm is wall or open in a map, or neither. Open means that the cells around it are
-free as well, and of a wall only the face counts, where free space ends: what is behind it is drawn
-without having been seen. So a wall that was seen from its other side, or is a few centimetres off,
-stands at the edge of free space, not in the middle of it. A wall in the open of another map
-contradicts it.
+A cell is wall or open in a map, or neither. Open means that the cells around it are free as well,
+and of a wall only the face counts, where free space ends: what is behind it is drawn without having
+been seen. So a wall that was seen from its other side, or is some centimetres off, stands at the
+edge of free space, not in the middle of it. A wall in the open of another map contradicts it.
 Where several others have seen the cell, their majority counts. What rests on little evidence, such
 as a single beam, says proportionally little, as a witness and when it is judged.
 """
@@ -19,26 +18,52 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.blocks import Codes, Model, decode, encode
+from delama_ros.geometry.grid import Bools
 from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel
 
-COARSE = 2  # cells of the model along a cell that maps are compared in
+BESIDE = 1  # cells around one that must be free if it is open, and one of them if it is a face
+CLOSE = 2  # cells from a wall to what is still near it
 WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
 FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
-SURE = 0.12  # evidence from which a part of a tile speaks with full weight
+SURE = 0.25  # evidence from which a part of a tile speaks with full weight
 
 Singles = npt.NDArray[np.float32]
 
 
-class Views(NamedTuple):
-    """What S maps say about the n tiles that at least two of them hold.
-
-    (S, n, C, C) each: 0 where a map does not say so, otherwise how much it says it, up to 1.
-    """
+class Sketch(NamedTuple):
+    """What one map says, by tile and cell, (n, C²) each."""
 
     codes: Codes  # (n,), increasing
-    face: Singles  # wall beside free space: what is behind has not been seen
-    open: Singles  # free, and so is all around
-    near: Singles  # wall, or next to wall
+    face: Bools  # wall beside free space: what is behind has not been seen
+    open: Bools  # free, and so is all around
+    near: Bools  # wall, or close to it
+    sure: Singles  # (n, P): how much the map's word counts in each part of a tile, up to 1
+
+    def without(self, codes: Codes) -> Sketch:
+        """Return the sketch without these tiles."""
+        at = ~np.isin(self.codes, codes)
+        return Sketch(
+            self.codes[at], self.face[at], self.open[at], self.near[at], self.sure[at]
+        )
+
+
+class Views(NamedTuple):
+    """What S maps say about the F cells in which at least one of them has the face of a wall.
+
+    These are in tiles that at least two of the maps hold. What is said, (S, F) each, is 0 where a
+    map does not say so, otherwise how much its word counts.
+    """
+
+    codes: Codes  # (n,), increasing, of the tiles that these cells are in
+    tile: npt.NDArray[np.intp]  # (F,), increasing: which of them a cell is in
+    face: Singles
+    open: Singles
+    near: Singles
+
+    def masked(self, kept: Bools) -> Views:
+        """Return the views with what each map says in tiles where it does not count (S, n) at 0."""
+        says = kept[:, self.tile]
+        return self._replace(face=self.face * says, open=self.open * says, near=self.near * says)
 
 
 class Tally(NamedTuple):
@@ -52,36 +77,64 @@ class Agreement:
     """Compares maps over one table of features."""
 
     def __init__(self, model: TileModel) -> None:
-        """Prepare the table at the size of cells that maps are compared in."""
-        pool = COARSE if (model.cells // PARTS) % COARSE == 0 else 1
-        size = model.cells // pool
-        cut = np.asarray(model.table, np.float32).reshape(-1, size, pool, size, pool)
-        self._table = cut.mean((2, 4)).reshape(len(cut), -1)
+        """Prepare the table in single precision."""
+        self._table = np.asarray(model.table, np.float32).reshape(len(model.table), -1)
         self._bias = np.float32(model.bias)
-        self._size = size
-        self.metres = pool * model.resolution  # along a cell
+        self._size = model.cells
+        self._metres = np.float32(model.resolution)
+        rows = np.arange(self._size) * PARTS // self._size
+        # Of a tile that each of its cells is in.
+        self._part = (rows[:, None] * PARTS + rows).ravel()
 
-    def views(self, models: Sequence[Model]) -> Views:
-        """Return what maps say about the tiles that at least two of them hold."""
-        codes, count = np.unique(np.concatenate([m.codes for m in models]), return_counts=True)
+    def deviations(self, model: Model) -> Singles:
+        """Return how far each cell's logit is from the bias, (n, C²)."""
+        values: Singles = model.theta[..., 0].astype(np.float32) @ self._table
+        return values
+
+    def sketch(self, model: Model, deviations: Singles) -> Sketch:
+        """Return what a map says, given the deviations of its cells."""
+        said = np.minimum(model.evidence / SURE, 1.0).astype(np.float32)
+        sure = np.where(model.evidence >= LOOKED, said, np.float32(0.0))
+        known = sure > 0
+        inner = _around(_padded(known.reshape(-1, PARTS, PARTS), model.codes, 1), 1, np.logical_and)
+        looked = known[:, self._part]
+        wall = looked & (deviations >= WALL - self._bias)
+        free = looked & (deviations < FREE - self._bias)
+        wide = _padded(
+            np.stack((free, wall)).reshape(2, -1, self._size, self._size), model.codes, CLOSE
+        )
+        beside = wide[0, :, CLOSE - BESIDE : BESIDE - CLOSE, CLOSE - BESIDE : BESIDE - CLOSE]
+        clear = _around(beside, BESIDE, np.logical_and).reshape(free.shape)
+        clear &= inner.reshape(known.shape)[:, self._part]
+        face = wall & _around(beside, BESIDE, np.logical_or).reshape(free.shape)
+        near = _around(wide[1], CLOSE, np.logical_or).reshape(free.shape)
+        return Sketch(model.codes, face, clear, near, sure)
+
+    def views(self, sketches: Sequence[Sketch]) -> Views:
+        """Return what maps say about the walls in tiles that at least two of them hold."""
+        codes, count = np.unique(np.concatenate([s.codes for s in sketches]), return_counts=True)
         codes = codes[count > 1]
-        theta = np.zeros((len(models), len(codes), len(self._table)), np.float32)
-        sure = np.zeros((len(models), len(codes), PARTS, 1, PARTS, 1), np.float32)
-        for k, model in enumerate(models):
-            here = np.isin(model.codes, codes, assume_unique=True)
-            at = np.searchsorted(codes, model.codes[here])
-            theta[k, at] = model.theta[here, :, 0]
-            said = np.where(model.evidence[here] >= LOOKED, model.evidence[here] / SURE, 0.0)
-            sure[k, at] = np.minimum(said, 1.0).reshape(-1, PARTS, 1, PARTS, 1)
-        shape = (len(models), len(codes), self._size, self._size)
-        logits = (theta @ self._table + self._bias).reshape(shape)
-        block = self._size // PARTS
-        weight = np.broadcast_to(sure, (*sure.shape[:3], block, PARTS, block)).reshape(shape)
-        wall = weight * (logits >= WALL)
-        free = weight * (logits < FREE)
-        face = wall * (_around(free, codes, np.maximum) > 0)
-        clear, near = _around(free, codes, np.minimum), _around(wall, codes, np.maximum)
-        return Views(codes, face, clear, near)
+        # Which row of each sketch is that tile, -1: none.
+        row = np.full((len(sketches), len(codes)), -1)
+        for own, sketch in zip(row, sketches, strict=True):
+            at = np.searchsorted(codes, sketch.codes)
+            shared = np.flatnonzero(np.append(codes, -1)[at] == sketch.codes)
+            own[at[shared]] = shared
+        some = np.zeros((len(codes), self._size**2), np.bool_)
+        for own, sketch in zip(row, sketches, strict=True):
+            held = np.flatnonzero(own >= 0)
+            some[held] |= sketch.face[own[held]]
+        tile, cell = np.nonzero(some)
+        part = self._part[cell]
+        said = np.zeros((3, len(sketches), len(tile)), np.float32)
+        for k, (own, sketch) in enumerate(zip(row, sketches, strict=True)):
+            known = np.flatnonzero(own[tile] >= 0)
+            to, where = own[tile[known]], cell[known]
+            weight = sketch.sure[to, part[known]]
+            for out, says in zip(said, (sketch.face, sketch.open, sketch.near), strict=True):
+                out[k, known] = weight * says[to, where]
+        walled, tile = np.unique(tile, return_inverse=True)
+        return Views(codes[walled], tile, *said)
 
     def tally(self, views: Views, witness: npt.ArrayLike) -> Tally:
         """Count what the others say about each map.
@@ -91,49 +144,49 @@ class Agreement:
             witness: (S,), how much the word of each map counts; 0 for one that is not believed.
         """
         weight = np.asarray(witness, np.float32)
-        against = np.zeros(views.face.shape[:2], np.float32)
-        agreed = np.zeros_like(against)
-        say_open, say_near, say_wall = (
-            np.einsum('s,snij->nij', weight, part, dtype=np.float32)
-            for part in (views.open, views.near, views.face)
+        if not len(views.tile):
+            return Tally(*np.zeros((2, len(weight), 0), np.float32))
+        each = weight[:, None]
+        others_open, others_near, others_wall = (
+            weight @ said - each * said for said in (views.open, views.near, views.face)
         )
-        for k, w in enumerate(weight.tolist()):
-            face, clear = views.face[k], views.open[k]
-            others_open = say_open - w * clear
-            # More that say open than wall, at most by one; the opposite is negative.
-            for_wall = np.clip(others_open - (say_near - w * views.near[k]), -1.0, 1.0)
-            others_wall = say_wall - w * face
-            for_clear = np.clip(others_wall - others_open, -1.0, 1.0) * (others_wall > 0)
-            score = face * for_wall + clear * for_clear
-            against[k] = np.maximum(score, 0.0).sum((1, 2))
-            agreed[k] = np.maximum(-score, 0.0).sum((1, 2))
-        return Tally(self.metres * against, self.metres * agreed)
+        # More that say open than wall, at most by one; the opposite is negative.
+        for_wall = np.clip(others_open - others_near, -1.0, 1.0)
+        for_clear = np.clip(others_wall - others_open, -1.0, 1.0) * (others_wall > 0)
+        score = views.face * for_wall + views.open * for_clear
+        first = np.searchsorted(views.tile, np.arange(len(views.codes)))
+        against = np.add.reduceat(np.maximum(score, 0.0), first, axis=1)
+        agreed = np.add.reduceat(np.maximum(-score, 0.0), first, axis=1)
+        return Tally(self._metres * against, self._metres * agreed)
+
+    def opposed(self, views: Views, k: int) -> Singles:
+        """Return the metres in which each of the maps (S,) says the opposite of map k."""
+        opposite = views.open @ views.face[k] + views.face @ views.open[k]
+        return np.asarray(self._metres * opposite, np.float32)
 
 
-def _around(cells: Singles, codes: Codes, combine: np.ufunc) -> Singles:
-    """Combine each cell with the eight around it, across tiles; beyond known tiles all is 0."""
-    wide = _padded(cells, codes)
-    size = cells.shape[-1]
-    rows = combine(combine(wide[..., :size], wide[..., 1 : size + 1]), wide[..., 2:])
-    out: Singles = combine(
-        combine(rows[..., :size, :], rows[..., 1 : size + 1, :]), rows[..., 2:, :]
-    )
+def _around(wide: Bools, ring: int, combine: np.ufunc) -> Bools:
+    """Combine each cell with those around it, up to a ring of cells that tiles are padded with."""
+    size, reach = wide.shape[-1] - 2 * ring, range(2 * ring + 1)
+    columns = combine.reduce([wide[..., k : k + size] for k in reach])
+    out: Bools = combine.reduce([columns[..., k : k + size, :] for k in reach])
     return out
 
 
-def _padded(cells: Singles, codes: Codes) -> Singles:
-    """Return tiles (S, n, C, C) with one cell of the neighbouring tiles on every side."""
-    maps, tiles, size, _ = cells.shape
-    wide = np.zeros((maps, tiles, size + 2, size + 2), np.float32)
+def _padded(cells: Bools, codes: Codes, ring: int) -> Bools:
+    """Return tiles (..., n, C, C) with a ring of cells of their neighbours; beyond, none is set."""
+    *lead, tiles, size, _ = cells.shape
+    wide = np.zeros((*lead, tiles, size + 2 * ring, size + 2 * ring), np.bool_)
     if not tiles:
         return wide
     keys = decode(codes)
-    ends = {-1: (slice(0, 1), slice(size - 1, size)), 0: (slice(1, size + 1), slice(0, size)),
-            1: (slice(size + 1, size + 2), slice(0, 1))}  # fmt: skip
+    ends = {-1: (slice(0, ring), slice(size - ring, size)),
+            0: (slice(ring, size + ring), slice(0, size)),
+            1: (slice(size + ring, size + 2 * ring), slice(0, ring))}  # fmt: skip
     for dx, (to_x, from_x) in ends.items():
         for dy, (to_y, from_y) in ends.items():
             wanted = encode(keys + np.array([dx, dy], keys.dtype))
             at = np.minimum(np.searchsorted(codes, wanted), tiles - 1)
             here = np.flatnonzero(codes[at] == wanted)
-            wide[:, here, to_y, to_x] = cells[:, at[here], from_y, from_x]
+            wide[..., here, to_y, to_x] = cells[..., at[here], from_y, from_x]
     return wide

@@ -24,6 +24,7 @@ same holds for a robot that leaves the frame: refined models go on naming it wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,7 +72,9 @@ class Fusion:
         self.trust = Trust(model, settings)
         self._direct: dict[str, Model] = {}  # last local model of each trusted robot
         self._relayed: dict[str, Model] = {}  # last refined model of each neighbour
-        self._confirmed: dict[str, Model] = {}  # last local model that agreed with what others saw
+        # Of each robot a local model that agreed with what others saw, and m that contradicted it.
+        self._confirmed: dict[str, Model] = {}
+        self._against: dict[str, float] = {}
         self._epochs: dict[str, int] = {}  # latest known epoch of each robot
         self._left: frozenset[str] = frozenset()  # robots that took back all they said
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
@@ -107,9 +110,12 @@ class Fusion:
         before = {r: m for r, m in self._confirmed.items() if r in caught}
         kept |= self.trust.admit_more(before, least=CONFIRMED)
         self._confirmed = {r: m for r, m in self._confirmed.items() if r in kept or r in admitted}
-        self._confirmed |= {
-            r: m for r, m in admitted.items() if self.trust.verdicts[r].agreed >= CONFIRMED
-        }
+        for robot, model in admitted.items():
+            # Whoever says more and more that is wrong counts with what it said before.
+            said = self.trust.verdicts[robot]
+            better = said.against <= self._against.get(robot, math.inf)
+            if said.agreed >= CONFIRMED and (better or robot not in self._confirmed):
+                self._confirmed[robot], self._against[robot] = model, said.against
         self._direct = {
             r: before.get(r, m) for r, m in (self._direct | before).items()
             if r in kept or r in admitted
@@ -142,7 +148,6 @@ class Fusion:
         ) - relation.one_way
         if not self.partners:
             self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
-        self._believed = self.trust.admit_more(self._relayed)
         return self._round()
 
     def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
@@ -153,7 +158,6 @@ class Fusion:
                     self._epochs[robot] = max(epoch, self._epochs.get(robot, 0))
         self._relayed |= received
         self._drop_outdated()
-        self._believed = self.trust.admit_more(self._relayed)
         return self._round()
 
     def _drop_outdated(self) -> None:
@@ -179,6 +183,11 @@ class Fusion:
         self._drop_outdated()
 
     def _round(self) -> tuple[int, Model] | None:
+        # What a robot said that is not believed must not come back through those who believe it.
+        self._believed = self.trust.admit_more({
+            robot: model for robot, model in self._relayed.items()
+            if not model.epochs.keys() & self.trust.distrusted
+        })
         self._fuse()
         self._number += 1
         if not self.partners or self._number >= self._settings.update_rounds:
@@ -211,9 +220,10 @@ class Fusion:
             right[at] += weighted(more, model.theta, self._matrices)
         A = spread(local.memory.A, local.codes, codes)
         theta = solve_fused(A, right, others, self._matrices, settings)
+        # Words of a robot that was caught count only as far as they have been confirmed.
         based_on = self._left.union(
             local.model.epochs, *(model.epochs for model in [*direct.values(), *extra])
-        )
+        ) - self.trust.distrusted
         epochs = {robot: self._epochs.get(robot, 0) for robot in sorted(based_on)}
         self.model = Model(codes, theta, evidence + others, epochs)
 
@@ -228,13 +238,15 @@ class Fusion:
     def forget_peers(self) -> None:
         """Drop all that is held of peers' models."""
         self._direct, self._relayed, self._confirmed, self._epochs = {}, {}, {}, {}
+        self._against = {}
         self._left = frozenset()
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return the model, and the peers' models that it was made of, by sender."""
+        """Return the model, the peers' models behind it, by sender, and who is doubted."""
         peers = [
             *((f'={name}', model) for name, model in sorted(self._direct.items())),
             *((f'>{name}', model) for name, model in sorted(self._relayed.items())),
+            *((f'!{name}', model) for name, model in sorted(self._confirmed.items())),
         ]
         epochs = [
             (f'{name} {robot}', epoch)
@@ -253,6 +265,7 @@ class Fusion:
             'peer_evidence': np.concatenate([model.evidence for model in models]),
             'peer_sources': np.array([name for name, _ in epochs], np.str_),
             'peer_epochs': np.array([epoch for _, epoch in epochs], np.int64),
+            **self.trust.state(),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -264,6 +277,7 @@ class Fusion:
         codes = encode(state['theta_keys'])
         self.model = Model.of(codes, state['theta'], state['theta_evidence'])
         self.forget_peers()
+        self.trust.restore(state)
         if 'peer_names' not in state:  # a file that does not say who sent what
             self._relayed = {BEFORE: self.model}
             return
@@ -277,8 +291,11 @@ class Fusion:
             if state[name].shape != shape:
                 raise ValueError(f'saved {name} has shape {state[name].shape}, expected {shape}')
         for name in ('peer_theta', 'peer_evidence', 'theta', 'theta_evidence'):
-            if not np.isfinite(state[name]).all():
-                raise ValueError(f'saved {name} holds NaN or infinity')
+            largest = float(np.abs(state[name]).max(initial=0.0))
+            if not largest <= self._settings.max_value:  # NaN neither
+                raise ValueError(
+                    f'saved {name} holds {largest:g}, expected at most {self._settings.max_value:g}'
+                )
         epochs: dict[str, dict[str, int]] = {}
         pairs = zip(state['peer_sources'].tolist(), state['peer_epochs'].tolist(), strict=True)
         for source, epoch in pairs:
@@ -289,7 +306,7 @@ class Fusion:
         at = np.cumsum(sizes)[:-1]
         columns = [np.split(state[f'peer_{part}'], at) for part in ('codes', 'theta', 'evidence')]
         for name, *arrays in zip(state['peer_names'].tolist(), *columns, strict=True):
-            held = self._direct if name.startswith('=') else self._relayed
+            held = {'=': self._direct, '>': self._relayed, '!': self._confirmed}[name[:1]]
             some, theta, evidence = arrays
             held[name[1:]] = Model(some, theta, evidence, epochs.get(name, {}))
             for robot, epoch in epochs.get(name, {}).items():

@@ -8,33 +8,37 @@ Before a model is fused it is bounded by what a scanner can have produced. Local
 and what claims little evidence can pull but little. Evidence is bounded by a few times the middle
 of what all robots claim, the own included.
 
-Then maps are compared with each other (`agreement`). The robot believes its own scans; its word
-counts twice. As long as some map contradicts the majority of the others by more than honest maps
-do, the worst one is taken out, and the rest are compared again. Of maps that are believed as a
-whole, single tiles are dropped in which they are outvoted. A robot that was taken out comes back
-when its map has been in order for some steps, each time more.
+Then maps are compared (`agreement`): each with what its robot said in the step before, with the own
+map, which nobody can outvote, and with each other, where the own counts twice. As long as some map
+contradicts the majority of the others by more than honest maps do, the worst one is taken out, and
+the rest are compared again. Of maps that are believed as a whole, single tiles are dropped in which
+they are outvoted. A robot that was taken out comes back when its map has been in order for some
+steps, each time more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from delama_ros.core.blocks import Floats, Model
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools
-from delama_ros.mapping.agreement import Agreement, Views
+from delama_ros.mapping.agreement import Agreement, Sketch, Views
 from delama_ros.mapping.tiles import PARTS, TileModel
 
 OWN = 2.0  # witnesses that the own map counts as
-# A map is wrong if it contradicts more metres than BASE plus RATE of all that can be compared. Of
-# honest maps the worst had 5.1 m of 45 m; docs/trust.md.
-BASE, RATE = 2.0, 0.1
-TILE = 0.6  # m in one tile that are contradicted, and more than agree: the tile is dropped
+# A map is wrong if it contradicts more metres than BASE plus RATE of all that can be compared.
+BASE, RATE = 2.5, 0.2
+TILE = 0.3  # m in one tile that are contradicted, and more than agree: the tile is dropped
 WAIT = 3  # steps that a map must be in order before its robot is believed again; doubles each time
 LONGEST = 48
+NAMED = 3  # witnesses that a status text names
+TEXT = 128  # characters of it, as PeerStatus.msg has them
 SLACK = 1.25  # rounding of messages, and M in place of A
 CONFIRMED = 5.0  # m that must agree of what a robot said before it was caught
 IMPOSSIBLE = 4.0  # times what a scanner can produce: no rounding explains that
@@ -49,6 +53,34 @@ class Verdict:
     agreed: float  # m that agree
     since: int | None = None  # step from which on the robot is not believed
     impossible: bool = False  # no scanner can have produced it
+    witnesses: tuple[str, ...] = ()  # who saw the opposite of most; '' is this robot itself
+
+    @property
+    def text(self) -> str:
+        """Why the robot is not believed, in one line; empty if it is."""
+        if self.since is None:
+            return ''
+        if self.impossible:
+            return f'distrusted since step {self.since}: claims what no scanner can measure'
+        compared = self.against + self.agreed
+        share = 100 * self.against / max(compared, 1e-9)
+        said = f'distrusted since step {self.since}: contradicts {share:.0f} % of {compared:.0f} m'
+        *most, last = [name or 'this robot' for name in self.witnesses[:NAMED]] or ['others']
+        who = f'{", ".join(most)} and {last}' if most else last
+        text = f'{said} that {who} {"has" if len(self.witnesses) == 1 else "have"} seen'
+        return text if len(text) <= TEXT else f'{said} that others have seen'
+
+
+class _Bounded(NamedTuple):
+    model: Model
+    sketch: Sketch
+    impossible: bool
+
+
+class _Said(NamedTuple):
+    step: int
+    epoch: int
+    sketch: Sketch
 
 
 @dataclass
@@ -70,14 +102,14 @@ class Trust:
             settings: λ1 of local learning.
         """
         self._agreement = Agreement(model)
-        self._table = np.asarray(model.table, np.float64).reshape(len(model.table), -1)
         self._target = float(np.abs(model.targets).max())
         self._ridge = 2 * float(settings.lambda1_local)
         self._cells = model.cells
         self._suspects: dict[str, _Suspect] = {}
         self._step = 0
-        self._cap = 0.0
-        self._accepted: list[Model] = []  # the own and those believed, of this step
+        self._cap, self._robots = 0.0, 1
+        self._accepted: list[Sketch] = []  # the own and those believed, of this step
+        self._said: dict[str, _Said] = {}  # by each robot, in the last step
         self.verdicts: dict[str, Verdict] = {}
 
     @property
@@ -88,16 +120,7 @@ class Trust:
     def said_of(self, robot: str) -> str:
         """Return why a robot's map is not believed, in one line; empty if it is."""
         verdict = self.verdicts.get(robot)
-        if verdict is None or verdict.since is None:
-            return ''
-        if verdict.impossible:
-            return f'distrusted since step {verdict.since}: claims what no scanner can measure'
-        compared = verdict.against + verdict.agreed
-        share = 100 * verdict.against / max(compared, 1e-9)
-        return (
-            f'distrusted since step {verdict.since}: contradicts {share:.0f} % of {compared:.0f} m '
-            'that others have seen'
-        )
+        return '' if verdict is None else verdict.text
 
     def admit(self, step: int, own: Model, models: Mapping[str, Model]) -> dict[str, Model]:
         """Begin a step: return what is believed of the local models of other robots.
@@ -112,25 +135,22 @@ class Trust:
         peaks = [float(m.evidence.max(initial=0.0)) for m in (own, *models.values())]
         claimed = [peak for peak in peaks if peak > 0] or [0.0]
         self._cap = HEAVY * float(np.quantile(claimed, 0.5, method='lower'))
-        bounded = [self._bounded(models[name], self._cap) for name in names]
-        self.verdicts = {}
+        self.verdicts, self._robots = {}, 1 + len(names)
         self._suspects = {n: s for n, s in self._suspects.items() if n in models or s.distrusted}
-        if not names:
-            self._accepted = [own]
-            return {}
-        views = self._agreement.views([own, *bounded])
-        wrong = self._wrong(views, names)
-        impossible = frozenset(name for name in names if self._impossible(models[name]))
-        self._note(names, wrong | impossible)
-        for name in impossible:
-            self.verdicts[name] = replace(self.verdicts[name], impossible=True)
+        self._said = {n: said for n, said in self._said.items() if n in models}
+        sketch = self._agreement.sketch(own, self._agreement.deviations(own))
+        bounded = [self._bounded(models[name], self._cap) for name in names]
+        views = self._agreement.views([sketch, *(b.sketch for b in bounded)])
+        out = np.array([self._unlikely(n, b) for n, b in zip(names, bounded, strict=True)], bool)
+        self._note(names, self._wrong(views, names, out))
         believed = np.array([True, *(name not in self.distrusted for name in names)])
         kept = self._outvoted(views, believed)
-        admitted = {
-            name: _without(bounded[k], views, ~kept[k + 1])
-            for k, name in enumerate(names) if believed[k + 1]
-        }
-        self._accepted = [own, *admitted.values()]
+        admitted, self._accepted = {}, [sketch]
+        for name, own_kept, (model, sketch, _) in zip(names, kept[1:], bounded, strict=True):
+            if name not in self.distrusted:
+                dropped = views.codes[~own_kept]
+                admitted[name] = model.take(~np.isin(model.codes, dropped))
+                self._accepted.append(sketch.without(dropped))
         return admitted
 
     def admit_more(
@@ -146,52 +166,115 @@ class Trust:
             least: m that must agree with what others have seen.
         """
         admitted = {}
+        witness = np.array([OWN, *np.ones(len(self._accepted) - 1), 0.0])
         for name, model in models.items():
-            bounded = self._bounded(model, self._cap * max(1, len(model.epochs)))
-            views = self._agreement.views([*self._accepted, bounded])
-            witness = np.array([OWN, *np.ones(len(self._accepted) - 1), 0.0])
-            tally = self._agreement.tally(views, witness)
-            against, agreed = tally.against[-1], tally.agreed[-1]
+            sources = min(max(1, len(model.epochs)), self._robots)
+            bounded, sketch, _ = self._bounded(model, self._cap * sources)
+            views = self._agreement.views([*self._accepted, sketch])
+            against, agreed = (part[-1] for part in self._agreement.tally(views, witness))
             if agreed.sum() >= least and _excess(float(against.sum()), float(agreed.sum())) <= 0:
-                admitted[name] = _without(bounded, views, (against >= TILE) & (against > agreed))
+                out = views.codes[(against >= TILE) & (against > agreed)]
+                admitted[name] = bounded.take(~np.isin(bounded.codes, out))
         return admitted
 
-    def _bounded(self, model: Model, cap: float) -> Model:
+    def _bounded(self, model: Model, cap: float) -> _Bounded:
         """Return a model with no more evidence, and no larger θ, than a scanner can produce."""
-        evidence = np.minimum(model.evidence, cap)
-        used, allowed = self._effort(model.theta, evidence)
-        scale = np.sqrt(np.minimum(1.0, SLACK * allowed / np.maximum(used, 1e-300)))
-        return Model(model.codes, model.theta * scale[:, None, None], evidence, model.epochs)
-
-    def _effort(self, theta: Floats, evidence: Floats) -> tuple[Floats, Floats]:
-        """Return θᵀ(M + 2 λ1 I) θ of every tile (n,), and what it can be at most."""
+        values = self._agreement.deviations(model)
         size = self._cells // PARTS
-        values = (theta[..., 0] @ self._table).reshape(-1, PARTS, size, PARTS, size)
-        squares = np.einsum('npiqj,npiqj->npq', values, values).reshape(-1, PARTS**2)
-        used = (evidence * squares).sum(1) + self._ridge * (theta**2).sum((1, 2))
-        return used, self._target**2 * size**2 * evidence.sum(1)
+        cut = values.reshape(-1, PARTS, size, PARTS, size)
+        squares = np.einsum('npiqj,npiqj->npq', cut, cut).reshape(-1, PARTS**2)
+        ridge = self._ridge * (model.theta**2).sum((1, 2))
+        most = (self._target * size) ** 2  # of a part's squares, per evidence
 
-    def _impossible(self, model: Model) -> bool:
-        """Return whether no scanner can have produced a model, whatever it saw."""
-        used, allowed = self._effort(model.theta, model.evidence)
-        return bool(used.sum() > IMPOSSIBLE * allowed.sum() + self._target**2)
+        def sides(evidence: Floats) -> tuple[Floats, Floats]:
+            """Return θᵀ(M + 2 λ1 I) θ of every tile (n,), and what it can be at most."""
+            return (evidence * squares).sum(1) + ridge, most * evidence.sum(1)
 
-    def _wrong(self, views: Views, names: list[str]) -> frozenset[str]:
-        """Return whose maps contradict the others', the worst one taken out first."""
-        witness = np.array([OWN, *(float(name not in self.distrusted) for name in names)])
-        judged = np.zeros(len(names), np.bool_)
+        used, allowed = sides(model.evidence)
+        impossible = used.sum() > IMPOSSIBLE * allowed.sum() + self._target**2
+        evidence = np.minimum(model.evidence, cap)
+        used, allowed = sides(evidence)
+        scale = np.sqrt(np.minimum(1.0, SLACK * allowed / np.maximum(used, 1e-300)))
+        less = Model(model.codes, model.theta * scale[:, None, None], evidence, model.epochs)
+        sketch = self._agreement.sketch(less, values * scale[:, None].astype(np.float32))
+        return _Bounded(less, sketch, bool(impossible))
+
+    def state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return who is under suspicion, as arrays."""
+        rows = [(s.since, s.wait, s.clean, s.distrusted) for s in self._suspects.values()]
+        return {
+            'suspects': np.array(list(self._suspects), np.str_),
+            'suspicions': np.array(rows, np.int64).reshape(-1, 4),
+        }
+
+    def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Continue from what `state` returned; nobody is suspected where it says nothing.
+
+        Raises:
+            ValueError: if the arrays do not fit together.
+        """
+        names, rows = state.get('suspects', np.zeros(0, np.str_)), state.get('suspicions')
+        rows = np.zeros((0, 4), np.int64) if rows is None else rows
+        if rows.shape != (len(names), 4):
+            raise ValueError(f'saved suspicions have shape {rows.shape}, expected {len(names)} × 4')
+        self._suspects = {
+            str(name): _Suspect(since, min(max(wait, WAIT), LONGEST), clean, bool(distrusted))
+            for name, (since, wait, clean, distrusted) in zip(names, rows.tolist(), strict=True)
+        }
+        self.verdicts = {}
+
+    def _unlikely(self, name: str, said: _Bounded) -> bool:
+        """Return whether a map cannot be, whatever others have seen; begins the robot's verdict.
+
+        It claims what no scanner measures, or contradicts what its robot itself has said before,
+        without having corrected its poses in between.
+        """
+        epoch = said.model.epochs.get(name, 0)
+        itself = Verdict(0.0, 0.0, impossible=said.impossible)
+        before = self._said.get(name)
+        if before is not None and before.epoch == epoch and self._step <= before.step + LONGEST:
+            views = self._agreement.views([before.sketch, said.sketch])
+            tally = self._agreement.tally(views, (1.0, 0.0))
+            against, agreed = (float(part[1].sum()) for part in tally)
+            if _excess(against, agreed) > 0:
+                itself = replace(itself, against=against, agreed=agreed, witnesses=(name,))
+        if not itself.witnesses:  # else it is held to what it said before
+            self._said[name] = _Said(self._step, epoch, said.sketch)
+        self.verdicts[name] = itself
+        return itself.impossible or bool(itself.witnesses)
+
+    def _wrong(self, views: Views, names: list[str], unlikely: Bools) -> frozenset[str]:
+        """Return whose maps contradict those of others, and complete the verdicts.
+
+        First those that contradict the own map, which nobody can outvote; then, as long as a map
+        contradicts the majority of the others, the worst one is taken out.
+        """
+        out = unlikely | (self._judged(views, ~np.ones_like(unlikely))[2] > 0)
+        judged = out.copy()
         while True:
-            tally = self._agreement.tally(views, witness)
-            against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
-            excess = _excess(against, agreed)
+            against, agreed, excess = self._judged(views, ~judged)
             share = np.where(judged | (excess <= 0), -1.0, against / np.maximum(agreed, 1e-9))
-            if share.max() < 0:
+            if share.max(initial=-1.0) < 0:
                 break
-            worst = int(np.argmax(share))
-            judged[worst], witness[worst + 1] = True, 0.0
+            judged[np.argmax(share)] = True
+        out |= excess > 0
+        witness = np.array([OWN, *(~judged)], np.float32)
         for k, name in enumerate(names):
-            self.verdicts[name] = Verdict(float(against[k]), float(agreed[k]))
-        return frozenset(name for name, out in zip(names, excess > 0, strict=True) if out)
+            if name in self.verdicts[name].witnesses:
+                continue  # it contradicts itself
+            saw = witness * self._agreement.opposed(views, k + 1) if out[k] else np.zeros(0)
+            who = [('', *names)[s] for s in np.argsort(-saw, kind='stable') if saw[s] > 0]
+            self.verdicts[name] = replace(
+                self.verdicts[name], against=float(against[k]), agreed=float(agreed[k]),
+                witnesses=tuple(who),
+            )
+        return frozenset(name for name, wrong in zip(names, out, strict=True) if wrong)
+
+    def _judged(self, views: Views, witnesses: Bools) -> tuple[Floats, Floats, Floats]:
+        """Return m of other maps that the own and some of them contradict; that agree; excess."""
+        tally = self._agreement.tally(views, np.array([OWN, *witnesses], np.float32))
+        against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
+        return against, agreed, _excess(against, agreed)
 
     def _note(self, names: list[str], wrong: frozenset[str]) -> None:
         """Keep account of who is believed."""
@@ -213,30 +296,23 @@ class Trust:
 
     def _outvoted(self, views: Views, believed: Bools) -> Bools:
         """Return which tiles (S, n) of maps count: not those in which a map is outvoted."""
-        kept = np.broadcast_to(believed[:, None], views.face.shape[:2]).copy()
+        kept = np.repeat(believed[:, None], len(views.codes), axis=1)
         witness = np.where(believed, 1.0, 0.0)
         witness[0] = OWN
+        tally = self._agreement.tally(views, witness)
         while True:
-            masked = Views(views.codes, *(part * kept[:, :, None, None] for part in views[1:]))
-            against, agreed = self._agreement.tally(masked, witness)
-            out = (against >= TILE) & (against > agreed)
+            against, agreed = tally
+            out = kept & (against >= TILE) & (against > agreed)
             out[0] = False
             if not out.any():
                 return kept
             # Of several that contradict each other in a tile, the one that agrees least goes first.
             share = np.where(out, against / np.maximum(against + agreed, TILE), -1.0)
-            worst = np.argmax(share, axis=0)
             tiles = np.flatnonzero(out.any(0))
-            kept[worst[tiles], tiles] = False
+            kept[np.argmax(share, axis=0)[tiles], tiles] = False
+            tally = self._agreement.tally(views.masked(kept), witness)
 
 
 def _excess(against: Floats | float, agreed: Floats | float) -> Floats:
     """Return by how many metres a map contradicts more than an honest one may."""
     return np.asarray(against - BASE - RATE * (np.asarray(against) + agreed))
-
-
-def _without(model: Model, views: Views, dropped: Bools) -> Model:
-    """Return a model without the tiles of the views that are marked (n,)."""
-    if not dropped.any():
-        return model
-    return model.take(~np.isin(model.codes, views.codes[dropped]))

@@ -42,7 +42,7 @@ def seen(plan: OccupancyMap, *places: tuple[float, float]) -> Model:
 
 
 def compared(*models: Model, witness=None):
-    views = AGREEMENT.views(models)
+    views = AGREEMENT.views([AGREEMENT.sketch(m, AGREEMENT.deviations(m)) for m in models])
     tally = AGREEMENT.tally(views, np.ones(len(models)) if witness is None else witness)
     return tally.against.sum(1), tally.agreed.sum(1)
 
@@ -68,7 +68,7 @@ def test_a_wall_in_the_open_counts_with_its_length():
     without = seen(hall(7.9), LEFT, (6.0, 2.0))
     within = seen(hall(4.0), LEFT)
     against, agreed = compared(without, within)
-    assert against == pytest.approx(2 * [against[0]], rel=0.01)
+    assert against == pytest.approx(2 * [against[0]], rel=0.05)
     assert 3.0 < against[0] < 9.0  # 4 m, up to two cells thick
     assert agreed[0] > 3
 

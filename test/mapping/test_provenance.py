@@ -181,7 +181,7 @@ def test_a_newcomer_takes_nothing_from_the_others() -> None:
     team = Team()
     ann = team.mappers['ann']
     for k in range(1, 82):
-        place = (4.0 * (k % 9), 4.0 * (k // 9), 0.3 * k)
+        place = (8.0 + 4.0 * (k % 9), 4.0 * (k // 9), 0.3 * k)  # no walls in the others' room
         ann.add_keyframe(k, place, place, room(3.0 + 0.02 * k, 4.0))
     two = {'ann': ['bob'], 'bob': ['ann'], 'cid': []}
     team.run(two, 14)
