@@ -101,10 +101,10 @@ def patches_of(surface: Surface, *, whole: int = WHOLE, window: int = WINDOW) ->
     return _windows(surface, window, window - min(window // 2, WINDOW))
 
 
-def is_large(surface: Surface) -> bool:
-    """Whether a map is cut into windows."""
+def is_large(surface: Surface, whole: int = WHOLE) -> bool:
+    """Whether a map extends over more than `whole` tiles."""
     low, high = _extent(surface)
-    return bool(surface.length >= LEAST and (high - low).max() >= WHOLE)
+    return bool(surface.length >= LEAST and (high - low).max() >= whole)
 
 
 def _extent(surface: Surface) -> tuple[Indices, Indices]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from delama_ros.geometry.poses import as_pose
 from delama_ros.rendezvous.candidates import Candidate
 from delama_ros.rendezvous.outcome import VOTE, Placed, Reason, Rule, agree, place
-from delama_ros.rendezvous.patches import Patch, patches_of, search_patches_of
+from delama_ros.rendezvous.patches import RIGID, Patch, patches_of, search_patches_of
 from delama_ros.rendezvous.places import Places, propose
 from delama_ros.rendezvous.register import FIRST_ROUNDS, SAME, settled
 from delama_ros.rendezvous.se2 import apply, compose
@@ -57,7 +57,8 @@ class WindowSearch:
         """Prepare a search; known: of an earlier one between the same frames, filled further."""
         self._rule = rule
         self._known = known if known is not None else Known()
-        windows = spread([p for p in patches_of(peer) if p.length >= rule.total / rule.windows])
+        cut = patches_of(peer, whole=RIGID)
+        windows = spread([p for p in cut if p.length >= rule.total / rule.windows])
         self._windows = sorted(windows, key=self._order)
         self._fine = search_patches_of(own)  # that windows are refined on
         self._centres = np.array([patch.centre for patch in self._fine])
@@ -128,7 +129,7 @@ class WindowSearch:
         rule = self._rule
         good = sorted(
             (p for p in self.found if p.score >= rule.window and p.evidence.weak >= rule.weak / 2),
-            key=lambda p: -p.score,
+            key=lambda p: -p.strength,
         )[:VOTERS]
         if not good:
             return [], 0.0, Reason.LITTLE_SHARED
@@ -143,7 +144,7 @@ class WindowSearch:
                 if apart[other, camp].all():
                     camp.append(other)
             camps.append([good[k] for k in camp])
-        camps.sort(key=lambda camp: -sum(p.score for p in camp))
+        camps.sort(key=lambda camp: -sum(p.strength for p in camp))
         best = camps[0]
         total = sum(p.score for p in best)
         rivals = [
