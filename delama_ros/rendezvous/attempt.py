@@ -1,11 +1,13 @@
 """One attempt to find a peer's frame: patch by patch, so that it can stop whenever time is up.
 
 Maps of a flat's size are one patch each, and one match with enough behind it decides. A small map
-is looked for in patches of a large one. Two large maps are cut into windows, which vote.
+is looked for in patches of a large one. Two large maps are cut into windows, which vote; so are
+two large flats that do not match as a whole, for they may be bent.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +23,13 @@ from delama_ros.rendezvous.outcome import (
     nothing,
     place,
 )
-from delama_ros.rendezvous.patches import RIGID, is_large, patches_of, search_patches_of
+from delama_ros.rendezvous.patches import (
+    RIGID,
+    Patch,
+    is_large,
+    patches_of,
+    search_patches_of,
+)
 from delama_ros.rendezvous.refine import Refined, refine
 from delama_ros.rendezvous.register import SAME, Match, matches, repeated
 from delama_ros.rendezvous.se2 import Floats, apply, compose, compose_covariance
@@ -29,6 +37,8 @@ from delama_ros.rendezvous.surface import Surface
 from delama_ros.rendezvous.verify import verify
 from delama_ros.rendezvous.voting import Known, WindowSearch, spread
 from delama_ros.rendezvous.window import StartPrior
+
+BENT = (Reason.LITTLE_SHARED, Reason.CONTRADICTED, Reason.WEAK_DIRECTION)  # maps may be, or differ
 
 
 class Search:
@@ -50,9 +60,9 @@ class Search:
         """
         rule = rule or Rule()
         self._windows: WindowSearch | None = None
-        if prior is None and self.votes(own, peer):
+        if prior is None and is_large(own, RIGID) and is_large(peer, RIGID):
             self._windows = WindowSearch(own, peer, rule, known)
-        pairs = [
+        pairs = [] if prior is None and self.votes(own, peer) else [
             (a, b, None if prior is None else prior.window(a, b, (own, peer)))
             for b in search_patches_of(peer) for a in search_patches_of(own)
         ]
@@ -71,7 +81,10 @@ class Search:
         self._shorter = min(own.length, peer.length)
         self._at = 0
         self._found: list[Placed] = []
-        self.outcome: Outcome | None = None if self._pairs else nothing(Reason.LITTLE_MAPPED)
+        self._whole: Outcome | None = None  # that of maps as they are, before windows vote
+        self.outcome: Outcome | None = None
+        if not self._pairs and self._windows is None:
+            self.outcome = nothing(Reason.LITTLE_MAPPED)
 
     @property
     def complete(self) -> bool:
@@ -87,8 +100,11 @@ class Search:
         """Register the next pair of patches; returns the outcome once there is one."""
         if self.outcome is not None:
             return self.outcome
-        if self._windows is not None:
-            self.outcome = self._vote(self._windows)
+        if self._at == len(self._pairs):
+            assert self._windows is not None
+            outcome = self._vote(self._windows)
+            if outcome is not None:
+                self.outcome = outcome if outcome.accepted else self._whole or outcome
             return self.outcome
         own, peer, window = self._pairs[self._at]
         self._at += 1
@@ -97,7 +113,9 @@ class Search:
             placed = place(own, peer, match, self._effort)
             self._found = _added(self._found, placed)
         if self._at == len(self._pairs):
-            self.outcome = self._single()
+            self._whole = self._single()
+            if self._windows is None or self._whole.reason not in BENT:
+                self.outcome, self._windows = self._whole, None
         return self.outcome
 
     def run(self) -> Outcome:
@@ -161,15 +179,16 @@ class Search:
         if not windows.step():
             return None
         best, second, reason = windows.vote()
-        if reason is Reason.MATCHED and self._contradicted(mean(best)[0]):
+        if reason is Reason.MATCHED and self._contradicted(mean(best)[0], best):
             reason = Reason.CONTRADICTED
         if reason is not Reason.MATCHED and not windows.done:
             return None
         return self._outcome(best, reason, second) if best else nothing(reason)
 
-    def _contradicted(self, transform: Floats) -> bool:
+    def _contradicted(self, transform: Floats, found: Sequence[Placed] = ()) -> bool:
         """Whether the rest of a large map speaks against what a part of it says."""
-        return check(*self._surfaces, transform, self._rule).reason is Reason.CONTRADICTED
+        outcome = check(*self._surfaces, transform, self._rule, found=found)
+        return outcome.reason is Reason.CONTRADICTED
 
     def _outcome(self, placed: list[Placed], reason: Reason, second: float) -> Outcome:
         transform, covariance, centre = mean(placed)
@@ -201,41 +220,36 @@ def _added(found: list[Placed], new: Placed) -> list[Placed]:
 
 
 def check(
-    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None, *, windows: int = 8
+    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None, *, windows: int = 8,
+    found: Sequence[Placed] = (),
 ) -> Outcome:
     """Look whether a transform (3,) still holds, and correct it a little.
 
     Costs a few milliseconds: nothing is searched for. At most `windows` windows of a large map
-    are looked at, those with most wall that do not overlap first.
+    are looked at, those with most wall that do not overlap first. Maps bend smoothly: a window
+    may also lie as the nearest of those does that match, or were `found` before.
     """
     rule = rule or Rule()
     own_patches, peer_patches = search_patches_of(own), patches_of(peer, whole=RIGID)
     if not own_patches or not peer_patches:
         return nothing(Reason.LITTLE_MAPPED)
     own_centres = np.array([patch.centre for patch in own_patches])
-    placed: list[Placed] = []
-    stay: list[Placed] = []
+    better: list[Placed] = []
+    held = list(found)
     for patch in spread(peer_patches):
-        at = apply(transform, patch.centre)
-        gaps = np.abs(own_centres - at).max(1)
-        nearest = own_patches[int(np.argmin(gaps))]
-        reach = 0.5 * max(nearest.open.shape) * nearest.resolution + patch.reach
-        if gaps.min() > reach:
+        near = min(
+            held, default=None, key=lambda p: float(np.linalg.norm(p.centre - patch.centre))
+        )
+        starts = [transform] if near is None else [transform, near.transform]
+        tried = [p for start in starts for p in _stands(own_patches, own_centres, patch, start)]
+        if not tried:
             continue
-        begin = np.array([*(at - nearest.centre).tolist(), float(transform[2])])
-        held = verify(nearest, patch, begin)
-        if held.matched + held.against < 0.5:
-            continue
-        refined = refine(nearest, patch, begin)
-        moved = Match(refined, verify(nearest, patch, refined.transform))
-        unmoved = Match(Refined(begin, refined.information, refined.residual), held)
-        placed.append(place(nearest, patch, moved))
-        stay.append(place(nearest, patch, unmoved))
-        if len(placed) >= windows:
+        better.append(max(tried, key=lambda p: p.score))
+        held += [better[-1]] if better[-1].score >= rule.window else []
+        if len(better) >= windows:
             break
-    if not placed:
+    if not better:
         return nothing(Reason.LITTLE_SHARED)
-    better = [a if a.score >= b.score else b for a, b in zip(placed, stay, strict=True)]
     # Before it closes a loop, a part of a large map may be far off while the transform is right:
     # there the windows that match are judged, unless more of them contradict.
     opposed = [p for p in better if p.score < 0.0 and p.evidence.against > 1.0]
@@ -258,3 +272,22 @@ def check(
         reason is Reason.MATCHED, reason, where, covariance, centre, matched, against,
         min(share, 1.0), score, windows=len(use),
     )  # fmt: skip
+
+
+def _stands(
+    patches: list[Patch], centres: Floats, patch: Patch, transform: Floats
+) -> list[Placed]:
+    """Return how a patch of the peer's map matches, as it lies and refined; [] where it is bare."""
+    at = apply(transform, patch.centre)
+    gaps = np.abs(centres - at).max(1)
+    nearest = patches[int(np.argmin(gaps))]
+    if gaps.min() > 0.5 * max(nearest.open.shape) * nearest.resolution + patch.reach:
+        return []
+    begin = np.array([*(at - nearest.centre).tolist(), float(transform[2])])
+    held = verify(nearest, patch, begin)
+    if held.matched + held.against < 0.5:
+        return []
+    refined = refine(nearest, patch, begin)
+    moved = Match(refined, verify(nearest, patch, refined.transform))
+    unmoved = Match(Refined(begin, refined.information, refined.residual), held)
+    return [place(nearest, patch, moved), place(nearest, patch, unmoved)]

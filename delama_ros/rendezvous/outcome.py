@@ -72,7 +72,7 @@ class Rule:
     total: float = 16.0  # strength of all together
     rival: float = 0.4  # of their score: other windows that agree must stay below
     bend: tuple[float, float] = (1.0, math.radians(5.0))  # m and rad between windows that agree
-    pairs: int = 150  # of patches that are tried at most
+    pairs: int = 60  # of patches that are tried at most, or windows of a large map
 
 
 @dataclass(frozen=True, eq=False)

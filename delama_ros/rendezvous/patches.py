@@ -17,7 +17,6 @@ from delama_ros.rendezvous.surface import Bytes, Keys, Surface
 WHOLE = 18  # tiles along the longer side up to which a map is one patch: a flat of 15 m, turned
 RIGID = 13  # tiles along the longer side up to which a map that was joined stays one body
 SEARCHED = 16  # tiles along the side of patches of a larger map that a patch is looked for in
-WIDE = 32  # tiles along the side of patches that windows are searched in
 WINDOW = 8  # tiles along the side of the windows of a larger map
 COARSE = 0.2  # m, cells that candidates are searched on
 BUCKET = 0.25  # m, cells that surfels are looked up in; also the farthest that a match can be
@@ -102,10 +101,10 @@ def patches_of(surface: Surface, *, whole: int = WHOLE, window: int = WINDOW) ->
     return _windows(surface, window, window - min(window // 2, WINDOW))
 
 
-def is_large(surface: Surface) -> bool:
-    """Whether a map is cut into windows."""
+def is_large(surface: Surface, whole: int = WHOLE) -> bool:
+    """Whether a map extends over more than `whole` tiles."""
     low, high = _extent(surface)
-    return bool(surface.length >= LEAST and (high - low).max() >= WHOLE)
+    return bool(surface.length >= LEAST and (high - low).max() >= whole)
 
 
 def _extent(surface: Surface) -> tuple[Indices, Indices]:

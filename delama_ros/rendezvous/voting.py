@@ -1,9 +1,9 @@
 """Large maps: windows of one are looked for all over the other, and those that agree decide.
 
 Large maps bend, so they are not one rigid body; and one match proves nothing where there is much
-to choose from, but windows apart from each other that say the same do. Windows that cover the map
-come first. Fourier transforms are computed once per patch and window, and what was found stays:
-a later search of maps that have grown only looks where something changed.
+to choose from, but windows apart from each other that say the same do. Places that look alike
+propose where a window may lie. Windows that cover the map come first, and a search of maps that
+have grown goes on with windows that were not looked for yet, or have changed.
 """
 
 from __future__ import annotations
@@ -15,36 +15,30 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.geometry.poses import as_pose
-from delama_ros.rendezvous.candidates import (
-    Candidate,
-    Spectra,
-    distinct,
-    fixed_spectrum,
-    grid_size,
-    highest,
-    likely_turns,
-    turned_spectra,
-)
+from delama_ros.rendezvous.candidates import Candidate
 from delama_ros.rendezvous.outcome import VOTE, Placed, Reason, Rule, agree, place
-from delama_ros.rendezvous.patches import WIDE, WINDOW, Patch, patches_of, search_patches_of
+from delama_ros.rendezvous.patches import RIGID, Patch, patches_of, search_patches_of
+from delama_ros.rendezvous.places import Places, propose
 from delama_ros.rendezvous.register import FIRST_ROUNDS, SAME, settled
-from delama_ros.rendezvous.se2 import Floats, apply, compose
+from delama_ros.rendezvous.se2 import apply, compose
 from delama_ros.rendezvous.surface import Surface
 
 VOTERS = 64  # matches of windows that vote at most: the best ones
-REFINED = 24  # candidates of one window that are refined
+REFINED = 8  # candidates of one window that are refined
 KEPT = 4  # matches of one window
-CHANGED = 0.05  # share of its wall by which a patch must have changed to be looked at again
+CHANGED = 0.05  # share of its wall by which a map must have changed to be looked at again
+OWN, PEER = 0.5, 1.0  # m between places: one map densely, so that every place meets one nearby
 
 Key = tuple[float, float]  # centre of a patch
 
 
 @dataclass
 class Seen:
-    """What is known of one window: its wall and that of the patches it was looked for in, m."""
+    """What is known of one window: its wall and that of the map it was looked for in, m."""
 
-    length: float
-    patches: dict[Key, float] = field(default_factory=dict)
+    length: float = 0.0
+    own: float = 0.0
+    turn: int = 0  # when it was looked for
     good: list[Candidate] = field(default_factory=list)  # transforms of the peer's frame that fit
 
 
@@ -53,48 +47,43 @@ class Known:
     """What earlier searches between two frames found, by window."""
 
     windows: dict[Key, Seen] = field(default_factory=dict)
+    turns: int = 0
 
 
 class WindowSearch:
-    """Looks for windows of the peer's map in this robot's, one pair of patches per step."""
+    """Looks for windows of the peer's map in this robot's, one per step."""
 
     def __init__(self, own: Surface, peer: Surface, rule: Rule, known: Known | None = None) -> None:
         """Prepare a search; known: of an earlier one between the same frames, filled further."""
         self._rule = rule
         self._known = known if known is not None else Known()
-        windows = spread([p for p in patches_of(peer) if p.length >= rule.total / rule.windows])
+        cut = patches_of(peer, whole=RIGID)
+        windows = spread([p for p in cut if p.length >= rule.total / rule.windows])
         self._windows = sorted(windows, key=self._order)
-        self._wide = patches_of(own, whole=WIDE, window=WIDE)
         self._fine = search_patches_of(own)  # that windows are refined on
-        self._size = grid_size((WIDE + math.sqrt(2.0) * WINDOW) * own.tile)
-        self._spectra: dict[int, Spectra] = {}  # of the wide patches
+        self._centres = np.array([patch.centre for patch in self._fine])
+        self._length = own.length
+        self._own, self._peer = Places(own, OWN), Places(peer, PEER)
         self._at = 0  # window
         self._left = rule.pairs
-        self._turned: tuple[Floats, Spectra] | None = None  # of the window
-        self._candidates: list[Candidate] = []  # for the window, in this robot's frame
         self.found: list[Placed] = []
-        self.done = not (self._windows and self._wide)
+        self.done = not (self._windows and self._fine)
 
     def step(self) -> bool:
-        """Go on with the next pair; returns whether a window was completed, or the search."""
+        """Go on with the next window; returns whether one was completed, or the search."""
         if self.done:
             return True
+        if not (self._own.describe() and self._peer.describe()):
+            return False
         window = self._windows[self._at]
-        seen = self._known.windows.get(_key(window))
-        if seen is None or not _same(seen.length, window):
-            seen = self._known.windows[_key(window)] = Seen(window.length)
-        new = [
-            k for k, patch in enumerate(self._wide)
-            if not _same(seen.patches.get(_key(patch), 0.0), patch)
-        ]
-        if new and self._left > 0:
+        seen = self._known.windows.setdefault(_key(window), Seen())
+        candidates = list(seen.good)
+        if not (_same(seen.length, window.length) and _same(seen.own, self._length)):
             self._left -= 1
-            self._candidates += self._compare(new[0], window)
-            seen.patches[_key(self._wide[new[0]])] = self._wide[new[0]].length
-            if len(new) > 1:
-                return False
-        seen.good = self._place(window, [*seen.good, *self._candidates])
-        self._turned, self._candidates = None, []
+            self._known.turns += 1
+            seen.length, seen.own, seen.turn = window.length, self._length, self._known.turns
+            candidates += propose(window, self._peer, self._own, REFINED)
+        seen.good = self._place(window, candidates)
         self._at += 1
         self.done = self._at >= len(self._windows) or self._left <= 0
         return True
@@ -102,40 +91,22 @@ class WindowSearch:
     @property
     def complete(self) -> bool:
         """Whether all windows were searched for; if not, the next search takes the rest."""
-        return self._at >= len(self._windows) or not self._wide
+        return self._at >= len(self._windows) or not self._fine
 
-    def _order(self, window: Patch) -> int:
+    def _order(self, window: Patch) -> tuple[bool, int]:
         """Return when to look at a window: matches that are known first, then what is new."""
-        seen = self._known.windows.get(_key(window))
-        return 1 if seen is None else 0 if seen.good else 2
-
-    def _compare(self, at: int, window: Patch) -> list[Candidate]:
-        """Return candidates for a window in a wide patch, as transforms of the peer's frame."""
-        patch = self._wide[at]
-        if self._turned is None:
-            turns = np.unique(np.concatenate([likely_turns(p, window) for p in self._wide]))
-            self._turned = turns, turned_spectra(window, turns, self._size)
-        turns, spectra = self._turned
-        if at not in self._spectra:
-            self._spectra[at] = fixed_spectrum(patch, self._size)
-        back = np.array([*(-window.centre).tolist(), 0.0])
-        own = np.array([*patch.centre.tolist(), 0.0])
-        found = []
-        for c in distinct(highest(self._spectra[at], spectra), turns, REFINED):
-            x, y, yaw = compose(own + np.array(c.transform), back).tolist()
-            found.append(Candidate((x, y, yaw), c.score))
-        return found
+        seen = self._known.windows.get(_key(window), Seen())
+        return not seen.good, seen.turn
 
     def _place(self, window: Patch, candidates: list[Candidate]) -> list[Candidate]:
-        """Refine the best candidates of a window and keep matches that differ; returns good ones.
+        """Refine candidates of a window and keep matches that differ; returns good ones.
 
         Good ones are tried again in a later search, when both maps may have moved a little.
         """
-        centres = np.array([patch.centre for patch in self._fine])
         placed: list[Placed] = []
-        for candidate in sorted(candidates, key=lambda c: -c.score)[:REFINED]:
+        for candidate in candidates:
             at = apply(np.array(candidate.transform), window.centre)
-            near = self._fine[int(np.argmin(np.abs(centres - at).max(1)))]
+            near = self._fine[int(np.argmin(np.abs(self._centres - at).max(1)))]
             begin = np.array([*(at - near.centre).tolist(), candidate.transform[2]])
             first = settled(near, window, begin, FIRST_ROUNDS)
             placed.append(place(near, window, first, VOTE))
@@ -158,7 +129,7 @@ class WindowSearch:
         rule = self._rule
         good = sorted(
             (p for p in self.found if p.score >= rule.window and p.evidence.weak >= rule.weak / 2),
-            key=lambda p: -p.score,
+            key=lambda p: -p.strength,
         )[:VOTERS]
         if not good:
             return [], 0.0, Reason.LITTLE_SHARED
@@ -173,7 +144,7 @@ class WindowSearch:
                 if apart[other, camp].all():
                     camp.append(other)
             camps.append([good[k] for k in camp])
-        camps.sort(key=lambda camp: -sum(p.score for p in camp))
+        camps.sort(key=lambda camp: -sum(p.strength for p in camp))
         best = camps[0]
         total = sum(p.score for p in best)
         rivals = [
@@ -221,8 +192,8 @@ def _key(patch: Patch) -> Key:
     return x, y
 
 
-def _same(length: float, patch: Patch) -> bool:
-    return abs(patch.length - length) <= CHANGED * length
+def _same(before: float, now: float) -> bool:
+    return abs(now - before) <= CHANGED * before
 
 
 def _agreements(placed: list[Placed], within: tuple[float, float]) -> npt.NDArray[np.bool_]:

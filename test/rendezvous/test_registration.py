@@ -20,7 +20,9 @@ assert spec is not None
 assert spec.loader is not None
 worlds = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(worlds)
-FLAT, pose, surface = worlds.FLAT, worlds.pose, worlds.surface
+FLAT, pose, rows_of_rooms, surface = (
+    worlds.FLAT, worlds.pose, worlds.rows_of_rooms, worlds.surface,
+)
 
 
 def errors(outcome: Outcome, truth: Floats) -> tuple[float, float]:
@@ -125,29 +127,14 @@ def test_large_maps_are_cut_into_bounded_windows() -> None:
     assert max(max(p.open.shape) for p in windows) <= 8 * 24
     assert max(max(p.open.shape) for p in searched) <= 16 * 24
     assert [p.length for p in windows] == sorted((p.length for p in windows), reverse=True)
-    bounded = Search(whole, whole, Rule(pairs=2))
-    steps = 0
-    while bounded.step() is None:
-        steps += 1
-    assert steps < 2
-
-
-def rows_of_rooms(below: int, above: int, change: float) -> list[tuple[float, float, float, float]]:
-    """Return a building of 27 m: rows of rooms by one seed up to y = `change`, then by another."""
-    lower, upper = np.random.default_rng(below), np.random.default_rng(above)
-    rooms: list[tuple[float, float, float, float]] = []
-    y = 0.0
-    while y < 27.0:
-        rng = lower if y < change else upper
-        high, x = rng.uniform(2.6, 4.4), 0.0
-        while x < 27.0:
-            wide = rng.uniform(2.4, 5.0)
-            door = x + rng.uniform(0.3, wide - 1.3)
-            rooms.append((x, y, x + wide, y + high))
-            rooms.append((door, y + high - 0.1, door + 0.9, y + high + 0.3))
-            x += wide + 0.2
-        y += high + 0.2
-    return rooms
+    steps = []
+    for pairs in (2, 10):
+        bounded = Search(whole, whole, Rule(pairs=pairs, windows=99))  # never enough
+        steps.append(1)
+        while bounded.step() is None:
+            steps[-1] += 1
+        assert not bounded.complete
+    assert steps[1] - steps[0] == 8  # one window per step, after places were described
 
 
 def test_windows_that_agree_do_not_count_where_most_of_the_map_contradicts() -> None:

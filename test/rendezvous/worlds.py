@@ -65,3 +65,21 @@ def surface(free: list[Box], frame: Floats, seen: Box = (-1.0, -1.0, 30.0, 30.0)
 
 def pose(x: float, y: float, degrees: float) -> Floats:
     return np.array([x, y, math.radians(degrees)])
+
+
+def rows_of_rooms(below: int, above: int, change: float) -> list[tuple[float, float, float, float]]:
+    """Return a building of 27 m: rows of rooms by one seed up to y = `change`, then by another."""
+    lower, upper = np.random.default_rng(below), np.random.default_rng(above)
+    rooms: list[tuple[float, float, float, float]] = []
+    y = 0.0
+    while y < 27.0:
+        rng = lower if y < change else upper
+        high, x = rng.uniform(2.6, 4.4), 0.0
+        while x < 27.0:
+            wide = rng.uniform(2.4, 5.0)
+            door = x + rng.uniform(0.3, wide - 1.3)
+            rooms.append((x, y, x + wide, y + high))
+            rooms.append((door, y + high - 0.1, door + 0.9, y + high + 0.3))
+            x += wide + 0.2
+        y += high + 0.2
+    return rooms
