@@ -29,6 +29,8 @@ class Known(NamedTuple):
 
     def lacks(self, other: Known) -> frozenset[str]:
         """Return whose models another robot could relay: it has more of them, or later ones."""
+        if other.used == self.used and other.departed == self.departed:
+            return frozenset()  # as nearly always, where all robots receive each other
         late = {r for r, epoch in other.used.items() if self.used.get(r, -1) < epoch}
         held = {**self.departed, **self.used}
         gone = {r for r, epoch in other.departed.items() if held.get(r, -1) < epoch}
