@@ -31,7 +31,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.agent.refinement import LocalModel
+from delama_ros.core.agent.known import relays
+from delama_ros.core.agent.refinement import LocalModel, Sent
 from delama_ros.core.agent.relation import Relation
 from delama_ros.core.backend import Array, factor, solve
 from delama_ros.core.blocks import (
@@ -125,7 +126,7 @@ class Fusion:
 
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
-    ) -> tuple[int, Model] | None:
+    ) -> Sent:
         """Fuse the local models; relay the result if some neighbours do not receive each other."""
         self._local, self._weights, self._number = local, relation.weights, 0
         trusted = {robot: received[robot] for robot in self._weights}
@@ -140,17 +141,21 @@ class Fusion:
         self._left -= frozenset(received)
         self._speaking = frozenset(received) | frozenset(local.model.epochs)
         self._drop_outdated()
-        # Both sides know both sets of sources: nobody waits for a robot that has nothing to relay,
-        # or not to this one.
-        self.partners = frozenset(
-            robot for robot in self._weights
-            if relation.sources_of.get(robot) != relation.sources
-        ) - relation.one_way
-        if not self.partners:
-            self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
+        # Both sides know what both know: nobody waits for a robot that has nothing to relay to it.
+        # One that has not reported is taken to lack everything, and to have something.
+        known_by = {**relation.known_by, relation.name: relation.known}
+        silent = self._weights.keys() - known_by.keys()
+        self._lacked = frozenset().union(
+            *(relays(known_by, robot).get(relation.name, ()) for robot in relation.known_by),
+            relation.known.used if silent else (),
+        )
+        self.partners = frozenset(relays(known_by, relation.name)) | silent
+        self._relayed = {
+            r: m for r, m in self._relayed.items() if r not in trusted or r in self.partners
+        }
         return self._round()
 
-    def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
+    def close(self, received: Mapping[str, Model]) -> Sent:
         """Fuse again with what neighbours relay."""
         for model in received.values():
             for robot, epoch in model.epochs.items():
@@ -182,7 +187,7 @@ class Fusion:
         self._left |= known.keys()
         self._drop_outdated()
 
-    def _round(self) -> tuple[int, Model] | None:
+    def _round(self) -> Sent:
         # What a robot said that is not believed must not come back through those who believe it.
         self._believed = self.trust.admit_more({
             robot: model for robot, model in self._relayed.items()
@@ -190,12 +195,20 @@ class Fusion:
         })
         self._fuse()
         self._number += 1
-        if not self.partners or self._number >= self._settings.update_rounds:
+        waits_or_sends = self.partners or self._lacked
+        if not waits_or_sends or self._number >= self._settings.update_rounds:
             return None
+        return self._number, self._to_relay() if self._lacked else None
+
+    def _to_relay(self) -> Model:
+        """Return the tiles of what some neighbour lacks, and of what was relayed to this robot."""
+        of_lacked = [m.codes for r, m in self._direct.items() if r in self._lacked]
+        relayed = [model.codes for model in self._believed.values()]
+        codes = union(self._local.codes[:0], *of_lacked, *relayed)
         # Neighbours have the local model already: the rest comes from others.
         own = spread(self._local.model.evidence, self._local.codes, self.model.codes)
         more = np.any(self.model.evidence > own, axis=1)
-        return self._number, self.model.take(more)
+        return self.model.take(more & np.isin(self.model.codes, codes, assume_unique=True))
 
     def _fuse(self) -> None:
         local, settings = self._local, self._settings

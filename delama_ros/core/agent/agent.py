@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from delama_ros.core.agent.inbox import Inbox, Stage
 from delama_ros.core.agent.learner import Learner
 from delama_ros.core.agent.messages import Dual, Label, Message, Params, Phase
-from delama_ros.core.agent.refinement import Jacobi, Refinement
+from delama_ros.core.agent.refinement import Jacobi, Refinement, Sent
 from delama_ros.core.agent.refusal import Refusal, Refused
 from delama_ros.core.agent.relation import Relation, Rows
 from delama_ros.core.blocks import Blocks, Floats, Keys, Model, Shape, decode, spread, union
@@ -302,6 +302,7 @@ class Agent:
         self._relation = Relation(
             self.name, self._sides(), self._distance, self.settings, departed,
             {**now, self.name: self._learner.epoch},
+            frozenset(self.received) - frozenset(self._received),
         )
         return self._relate(self._relation.open())
 
@@ -341,13 +342,13 @@ class Agent:
         same = {r: message.model for r, message in received.items() if message.frame == self.frame}
         return self._refine(self._refinement.close(same))
 
-    def _refine(self, send: tuple[int, Model] | None) -> list[Message]:
+    def _refine(self, send: Sent) -> list[Message]:
         if send is None:
             self._stage, self._expected = (Phase.DONE, 0, 0), frozenset()
             return []
         number, model = send
         self._stage = (Phase.UPDATE, number, 0)
-        return [self._params(model)]
+        return [] if model is None else [self._params(model)]
 
     # -- messages ---------------------------------------------------------------------------------
 

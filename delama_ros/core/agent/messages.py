@@ -68,10 +68,11 @@ class Params(ModelLabel):
 class Dual(Label):
     """Rows (name, x, y), own and relayed; a name repeats if its agent has several rows.
 
-    DISTANCE: name is the neighbour, x the distance. WEIGHT: name is a robot whose model is used, x
-    its weight, y twice the epoch of that model, plus 1 if the robot was not received in this step.
-    START: two rows, (edges, Σd) and (min d, 0), or the one row (0, 0) without edges. DUAL: (Σh,
-    Σh′). FLOOD: (d, 1) per edge, or (0, 0) without edges.
+    DISTANCE: name is the neighbour, x the distance. WEIGHT: name is a robot that is known, x its
+    weight, y four times the epoch of its model that is used, plus 1 if that was received in an
+    earlier step, or 2 if the model received is not used. START: two rows, (edges, Σd) and
+    (min d, 0), or the one row (0, 0) without edges. DUAL: (Σh, Σh′). FLOOD: (d, 1) per edge, or
+    (0, 0) without edges.
     """
 
     hop: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,10 @@ class LocalModel:
         return self.model.codes
 
 
+# Number of the next round and the model to send in it, if any; None after the last.
+Sent: TypeAlias = tuple[int, Model | None] | None
+
+
 class Refinement(Protocol):
     """How an agent refines its model with its neighbours in the rounds of a time step."""
 
@@ -40,7 +44,7 @@ class Refinement(Protocol):
 
     @property
     def partners(self) -> frozenset[str]:
-        """Neighbours with whom models are exchanged in the rounds of this step."""
+        """Neighbours whose models are waited for in the rounds of this step."""
 
     @property
     def sources(self) -> Mapping[str, int]:
@@ -59,7 +63,7 @@ class Refinement(Protocol):
 
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
-    ) -> tuple[int, Model] | None:
+    ) -> Sent:
         """Begin the rounds of a step with the neighbours' local models.
 
         Args:
@@ -68,17 +72,17 @@ class Refinement(Protocol):
             received: local model of each neighbour.
 
         Returns:
-            Number of the round and the model to send, or None if there is nothing to exchange.
+            What to send first, or None if there is nothing to exchange.
         """
 
-    def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
+    def close(self, received: Mapping[str, Model]) -> Sent:
         """Close a round.
 
         Args:
             received: models that came in this round, by neighbour; some may be missing.
 
         Returns:
-            Number of the next round and the model to send, or None after the last.
+            What to send next.
         """
 
     def forget_peers(self) -> None:
@@ -126,7 +130,7 @@ class Jacobi:
 
     def start(
         self, local: LocalModel, relation: Relation, received: Mapping[str, Model]
-    ) -> tuple[int, Model] | None:
+    ) -> Sent:
         """Factor B once; a warm start has to be sent first."""
         self._local, self._weights = local, relation.weights
         self.partners = frozenset(self._weights)
@@ -145,12 +149,12 @@ class Jacobi:
         # Otherwise the rounds begin with the local solutions, which were exchanged already.
         return self._round()
 
-    def close(self, received: Mapping[str, Model]) -> tuple[int, Model] | None:
+    def close(self, received: Mapping[str, Model]) -> Sent:
         """Solve again with the neighbours' new models."""
         self._received |= received
         return self._round()
 
-    def _round(self) -> tuple[int, Model] | None:
+    def _round(self) -> Sent:
         self._solve()
         self._number += 1
         if self._number < self._settings.update_rounds and self._weights:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from delama_ros.core import graph
 from delama_ros.core.agent.flood import Flood
 from delama_ros.core.agent.inbox import Stage
+from delama_ros.core.agent.known import Known, known_of, row_of
 from delama_ros.core.agent.messages import LAST_HOP, Dual, Phase
 from delama_ros.core.blocks import Floats
 from delama_ros.core.distances import Distance
 from delama_ros.core.settings import Settings
-
-# Names of robots, each with the epoch of the model of it that is used.
-Sources: TypeAlias = frozenset[tuple[str, int]]
 
 
 class Rows(NamedTuple):
@@ -45,26 +43,27 @@ class Relation:
         settings: Settings,
         departed: Mapping[str, int] = MappingProxyType({}),
         epochs: Mapping[str, int] = MappingProxyType({}),
+        unused: frozenset[str] = frozenset(),
     ) -> None:
         """Start from this side's distance to each neighbour received.
 
         departed: robots no longer received whose models are still used, with the epochs of these
         models; epochs: of this agent's model and of its neighbours'. Epochs are 0 by default.
+        unused: neighbours that were received, and whose models are not wanted.
         """
         self.finished = False
         self.weights: dict[str, float] = {}  # own row of W
         self.z = 0.0
-        # Models that enter each neighbour's, its own included, as far as it reported them.
-        self.sources_of: dict[str, Sources] = {}
-        self.one_way: frozenset[str] = frozenset()  # neighbours that do not receive this agent
+        self.known_by: dict[str, Known] = {}  # as far as neighbours reported it
         self.stage: Stage = (Phase.DISTANCE, 0, 0)
         self.expected = frozenset(sides)  # who has to answer in this stage
-        self._name = name
+        self.name = name
         self._sides = sides
         self._distance = distance
         self._settings = settings
         self._departed = departed
         self._epochs = epochs
+        self._unused = unused
         self._edges: list[str] = []
         self._d = np.zeros(0)  # distances of the edges, the null edge last
         self._flood = Flood(name, np.zeros((0, 2)))
@@ -88,14 +87,10 @@ class Relation:
             })
         if self.stage[0] == Phase.WEIGHT:
             theirs = self._about_me(received)
-            self.sources_of = {
-                robot: frozenset(zip(row.names, (int(y) // 2 for y in row.y), strict=True))
-                | {(robot, self._epochs.get(robot, 0))}
-                for robot, row in received.items()
+            self.known_by = {
+                robot: known_of(row, self._epochs.get(robot, 0)) for robot, row in received.items()
             }
-            self.one_way = frozenset(
-                robot for robot, row in received.items() if self._name not in _received_by(row)
-            )
+            theirs = {r: w for r, w in theirs.items() if self.name in self.known_by[r].used}
             # A row spends its budget at most: whatever a peer sends, the weight stays bounded.
             return self._finish({
                 robot: (mine + min(self._budget, theirs.get(robot, mine))) / 2
@@ -128,7 +123,7 @@ class Relation:
 
     def _open_flood(self, phase: Phase, number: int, rows: list[tuple[float, float]]) -> list[Rows]:
         expected = self._component if phase == Phase.DUAL else None
-        self._flood = Flood(self._name, np.array(rows, dtype=np.float64), expected)
+        self._flood = Flood(self.name, np.array(rows, dtype=np.float64), expected)
         self.stage = (phase, number, 0)
         return [Rows(self.stage, *self._flood.gathered())]
 
@@ -180,12 +175,15 @@ class Relation:
     # -- the own row -------------------------------------------------------------------------------
 
     @property
-    def sources(self) -> Sources:
-        """Models that enter this agent's, its own included, as it reports them."""
-        used = [*self._edges, self._name]
-        return frozenset((robot, self._epochs.get(robot, 0)) for robot in used) | frozenset(
-            self._departed.items()
-        )
+    def known(self) -> Known:
+        """Whose models enter this agent's, as it reports it."""
+        used = {robot: self._epochs.get(robot, 0) for robot in [*self._edges, self.name]}
+        return Known(used, self._departed, self._refused)
+
+    @property
+    def _refused(self) -> frozenset[str]:
+        """Neighbours that were received and that have no edge."""
+        return (self._unused | frozenset(self._sides)) - frozenset(self._edges)
 
     @property
     def _budget(self) -> float:
@@ -210,27 +208,20 @@ class Relation:
         return Rows(self.stage, tuple(numbers), np.array(values).reshape(-1, 2))
 
     def _weights_to_neighbours(self) -> Rows:
-        """Return this agent's row with the epochs of all models used, departed robots included."""
+        """Return this agent's row with what it knows of other robots."""
         edges = self._to_neighbours(Phase.WEIGHT, self._own_row())
-        edges.values[:, 1] = [2 * self._epochs.get(robot, 0) for robot in edges.names]
-        departed = [(0.0, 2.0 * epoch + 1) for epoch in self._departed.values()]
-        values = np.concatenate([edges.values, np.array(departed).reshape(-1, 2)])
-        return Rows(edges.stage, (*edges.names, *self._departed), values)
+        names, values = row_of(self.known, dict(zip(edges.names, edges.values[:, 0], strict=True)))
+        return Rows(edges.stage, names, values)
 
     def _about_me(self, received: Mapping[str, Dual]) -> dict[str, float]:
         """Return the numbers neighbours sent for their edge to this agent."""
         return {
-            robot: float(message.x[message.names.index(self._name)])
+            robot: float(message.x[message.names.index(self.name)])
             for robot, message in received.items()
-            if self._name in message.names
+            if self.name in message.names
         }
 
     def _finish(self, weights: dict[str, float]) -> list[Rows]:
         self.weights = {robot: w for robot, w in weights.items() if w > 0}
         self.finished = True
         return []
-
-
-def _received_by(row: Dual) -> frozenset[str]:
-    """Return the robots that the sender of a row of weights has received in this step."""
-    return frozenset(name for name, y in zip(row.names, row.y, strict=True) if not int(y) % 2)
