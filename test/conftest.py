@@ -31,10 +31,13 @@ with suppress(ModuleNotFoundError):
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Nearly everything needs numba, which rosdep cannot install on Ubuntu 24.04.
-if find_spec('numba') is None:
-    collect_ignore = [f.name for f in Path(__file__).parent.iterdir() if f.name != 'packaging']
-    collect_ignore.remove('test_numba.py')
+# Folders that have nothing to offer without a module; what is left out otherwise is skipped below.
+collect_ignore: list[str] = []
+if find_spec('rclpy') is None:
+    collect_ignore += ['ros', 'swarm', 'web/view']
+if find_spec('numba') is None:  # rosdep cannot install it on Ubuntu 24.04; test_numba.py says so
+    names = {f.name for f in Path(__file__).parent.iterdir()}
+    collect_ignore += names - {'packaging', 'test_numba.py'}
 
 
 def missing(report: pytest.CollectReport | pytest.TestReport) -> str:
