@@ -1,5 +1,7 @@
 """What tests of pages share: real servers on free ports and real headless browsers."""
 
+from __future__ import annotations
+
 import shutil
 import threading
 import time
