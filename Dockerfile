@@ -5,6 +5,7 @@ FROM ros:${ROS_DISTRO}-ros-base AS dependencies
 WORKDIR /ws
 COPY package.xml src/delama_ros/package.xml
 COPY .ci/rosdep src/delama_ros/.ci/rosdep
+COPY requirements/noble.txt src/delama_ros/requirements/noble.txt
 RUN src/delama_ros/.ci/rosdep && rm -rf /var/lib/apt/lists/*
 
 FROM dependencies

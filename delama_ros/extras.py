@@ -34,9 +34,12 @@ def cure(module: str) -> str:
     """
     root = module.partition('.')[0]
     if root in EXTRAS:
-        return f"{root} is missing: pip install '.[{EXTRAS[root]}]' in the folder of delama_ros"
+        return f"{module} is missing: pip install '.[{EXTRAS[root]}]' in the folder of delama_ros"
     if root == 'numba':  # the one requirement that a rosdep of Jazzy cannot install
-        return 'numba is missing: pip install numba; Ubuntu 24.04 has no package of it'
+        return (
+            'numba is missing, Ubuntu 24.04 has no package of it: '
+            'pip install -c requirements/noble.txt numba in the folder of delama_ros'
+        )
     if ROS.match(module):
         return 'ROS 2 is missing: `make env` in the folder of delama_ros, or source a ROS 2 Jazzy'
     return ''

@@ -110,6 +110,8 @@ def test_package_and_changelog_can_be_released(tmp_path: Path) -> None:
     warnings: list[str] = []
     manifest.validate(warnings)
     assert warnings == []
+    assert list(map(str, manifest.licenses)) == ['Apache-2.0']
+    assert 'Apache License' in (ROOT / 'LICENSE').read_text()
     assert manifest.version == delama_ros.__version__
 
     # What catkin_prepare_release does with them.

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from delama_ros.extras import cure
+
+pytest.importorskip('numba', reason=cure('numba'))
+
 ROOT = Path(__file__).resolve().parents[2]
 # The environment of the tests has both; a finder that refuses them stands for one that has not.
 WITHOUT = """

@@ -1,20 +1,21 @@
 """What tests of pages share: real servers on free ports and real headless browsers."""
 
+from __future__ import annotations
+
 import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 from fastapi import FastAPI
-from selenium import webdriver
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.remote.webdriver import WebDriver
 
 from delama_ros.web.serving import listen, make_server
+
+if TYPE_CHECKING:  # without selenium, only tests that open a browser are skipped
+    from selenium.webdriver.remote.webdriver import WebDriver
 
 T = TypeVar('T')
 
@@ -25,7 +26,7 @@ FLAGS = (
     '--disable-dev-shm-usage', '--window-size=1100,900',
 )
 
-OpenBrowser = Callable[..., WebDriver]
+OpenBrowser = Callable[..., 'WebDriver']
 Wait = Callable[[Callable[[], T]], T]
 Serve = Callable[[FastAPI], str]
 
@@ -33,6 +34,10 @@ Serve = Callable[[FastAPI], str]
 @pytest.fixture
 def open_browser(tmp_path: Path) -> Iterator[OpenBrowser]:
     """Open browsers, each with an empty profile of its own; they are closed after the test."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
     programs = shutil.which('chromium'), shutil.which('chromedriver')
     if not all(programs):
         pytest.skip('no chromium here: sudo apt-get install chromium chromium-driver')

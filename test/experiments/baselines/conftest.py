@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture
 def double() -> Iterator[None]:
+    import torch
+
     torch.manual_seed(0)
     torch.set_default_dtype(torch.float64)
     yield
