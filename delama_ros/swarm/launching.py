@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,6 +14,7 @@ from launch_ros.actions import Node
 
 from delama_ros.resources import resource
 from delama_ros.robot.parameters import ROBOT, Option
+from delama_ros.robot.save_folder import save_folder
 from delama_ros.swarm.description import Swarm, from_mapping, read
 from delama_ros.swarm.rviz import rviz_config
 from delama_ros.swarm.starts import with_starts
@@ -112,8 +111,11 @@ def _view(_: Swarm) -> Node:
 
 
 def _rviz(swarm: Swarm) -> Node:
-    file = Path(tempfile.mkdtemp(prefix='delama_')) / 'swarm.rviz'
-    file.write_text(rviz_config(swarm.robots))
+    file = save_folder('', 'swarm') / 'swarm.rviz'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scans = {name: dict(swarm.remappings(name)).get('scan', 'scan') for name in swarm.robots}
+    frame = swarm.robot_parameters(swarm.robots[0]).get('map_frame', ROBOT['map_frame'].default)
+    file.write_text(rviz_config(swarm.robots, frame, scans))
     return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])
 
 

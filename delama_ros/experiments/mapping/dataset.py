@@ -21,6 +21,7 @@ from delama_sim.protocol import MappingRun, mapping_run, prepare
 
 CELLS = 24  # along a tile's edge
 RESOLUTION = 0.05  # m
+MOST_PLANS = 100_000
 LARGEST = 15.0  # m, longest side of the plans of the protocol
 TEST_SHARE, VALIDATION_SHARE = 0.3, 0.1
 TURN = math.radians(0.6) / 0.05  # rad of heading error per m of position error
@@ -167,6 +168,8 @@ def plan_specs(text: str) -> list[str]:
         first, _, last = text.removeprefix('generated:').partition('-')
         if not (first.isdigit() and last.isdigit() and int(first) < int(last)):
             raise ValueError(f'plans are {text!r}, expected generated:A-B with A < B')
+        if int(last) - int(first) > MOST_PLANS:
+            raise ValueError(f'plans are {text!r}, expected at most {MOST_PLANS} plans')
         return [f'generated:{seed}' for seed in range(int(first), int(last))]
     if text.startswith('rooms:'):
         load(text)
