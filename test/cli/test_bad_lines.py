@@ -1,7 +1,6 @@
 """Every option of every command with values that make no sense: one line, no traceback, not 0."""
 
 import argparse
-import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ FLOATS = ['much', 'nan', 'inf', '-inf', '1e999', '1,5']
 NEGATIVE = ('--delay', '--turn')  # may be negative
 FILES = ['missing.file', 'folder', 'binary.file', 'words.txt']
 WRITTEN = {'json', 'png', 'plot', 'picture', 'gif', 'map', 'out', 'plots', 'db'}
-LIMIT = float(os.environ.get('LIMIT', '60'))  # s after which a command must have begun to work
+LIMIT = 60.0  # s after which a command must have begun to work
 GOOD = {
     'log': 'room.log', 'logs': 'room.log', 'files': 'room.log', 'file': 'room.log',
     'plan': 'generated:7', 'out': 'converted', 'part': 'core', 'recording': 'missing.bag',
@@ -60,7 +59,8 @@ def lines() -> Iterator[list[str]]:
                     others[k] = bad
                     yield [*line, *others]
         for action in parser._actions:
-            if action.option_strings and action.option_strings[0] not in ('-h', '--help'):
+            shown = action.help is not argparse.SUPPRESS  # others are old names
+            if shown and action.option_strings and action.dest != 'help':
                 yield from ([*good, *bad] for bad in bad_values(action))
 
 
