@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from delama_ros.cli.evaluation import add_common_arguments, make_runner
+from delama_ros.cli.evaluation import add_common_arguments, make_runner, require_positive
 from delama_ros.errors import UserError
 from delama_ros.output import print_table, write_json
 
@@ -167,6 +167,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, slam: bool) -> None:
+    require_positive(args, 'jobs')
     for name in ('limit', 'period', 'reach'):
         value = getattr(args, name)
         if value is not None and not value > 0:

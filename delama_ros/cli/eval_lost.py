@@ -47,8 +47,6 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.experiments.mapping.lost import evaluate_lost
 
     require_positive(args, 'starts', 'scans')
-    if args.seed < 0:
-        raise UserError(f'--seed is {args.seed}, expected 0 or more')
     try:
         log = read_log(args.file, raw=True)
         other = read_log(args.other, raw=True) if args.other else None

@@ -66,8 +66,6 @@ def run(args: argparse.Namespace) -> int:
     for option, value in (('different', args.different), ('pose-noise', args.pose_noise)):
         if not 0 <= value < float('inf'):
             raise UserError(f'--{option} is {value}, expected 0 or more')
-    if min(args.seeds) < 0:
-        raise UserError(f'--seeds holds {min(args.seeds)}, expected 0 or more')
     try:
         specs = plans_of(args, test_only=True)
         figures = evaluate_rendezvous(

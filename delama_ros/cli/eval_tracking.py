@@ -51,8 +51,6 @@ def run(args: argparse.Namespace) -> int:
     from delama_ros.experiments.mapping.tracking import CONDITIONS, evaluate_tracking
 
     require_positive(args, 'limit', 'steps')
-    if min(args.seeds) < 0:
-        raise UserError(f'--seeds holds {min(args.seeds)}, expected 0 or more')
     names = list(CONDITIONS) if args.conditions == ['all'] else args.conditions
     for name in names:
         if name not in CONDITIONS:

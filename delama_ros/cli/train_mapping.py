@@ -81,8 +81,9 @@ def run_mapping(args: argparse.Namespace) -> int:
         given = ('plans', 'validation', 'kind', 'features', 'seed', 'logs')
         config = _config(args, 'mapping', Config, given)
         check_state(out, asdict(config))  # fail before plans are scanned
-        training, validation = _episodes(config)
-        run = MapTraining(config, SETTINGS, training + log_data(config), validation)
+        logs = log_data(config)
+        training, validation = _episodes(config, logs)
+        run = MapTraining(config, SETTINGS, training, validation)
         _train(run, config, out, lambda state, made: run.checkpoint(state, made).save(out))
     except ValueError as error:
         raise UserError(str(error)) from error
@@ -130,12 +131,15 @@ def _config(args: argparse.Namespace, task: str, kind: Any, given: tuple[str, ..
     return configure(kind, values)
 
 
-def _episodes(config: Any) -> tuple[Any, Any]:
-    """Let robots scan the plans to train on and those to validate on."""
-    from delama_ros.experiments.mapping.trainer import episodes
+def _episodes(config: Any, logs: Any = ()) -> tuple[Any, Any]:
+    """Let robots scan the plans to train on, beside logs, and those to validate on."""
+    from delama_ros.experiments.mapping.trainer import episodes, specs_of
 
+    specs_of(config.validation, 'validation')  # fail before the others are scanned
+    if not specs_of(config.plans, 'training') and not logs:
+        raise UserError('--plans names no plan to train on, and --logs no recording')
     began = time.monotonic()
-    training = episodes(config, config.plans, 'training')
+    training = [*episodes(config, config.plans, 'training'), *logs]
     validation = episodes(config, config.validation, 'validation')
     print(
         f'{len(training)} training runs, {len(validation)} validation runs, '

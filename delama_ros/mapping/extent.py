@@ -15,6 +15,7 @@ from delama_ros.core.blocks import Codes, decode
 
 # Tiles in the rectangle of a map: so many, and so many more for each tile that it shows.
 AREA, AREA_PER_TILE = 4096, 16
+GAP = 250  # tiles (300 m) without any; what lies beyond belongs to no map of the rest
 
 
 class Extent(NamedTuple):
@@ -47,7 +48,8 @@ def extent(codes: Codes, own: Codes, edge: float) -> Extent:
     if len(codes) == 0:
         return everything
     keys = decode(codes).astype(np.int64)
-    if _area(keys) <= AREA + AREA_PER_TILE * len(keys):
+    width, height = (keys.max(0) - keys.min(0) + 1).tolist()
+    if max(width, height) <= GAP and width * height <= AREA + AREA_PER_TILE * len(keys):
         return everything
     base = decode(own).astype(np.int64) if len(own) else keys
     # A tile of its own, not a place half-way between two groups of them.
@@ -55,16 +57,14 @@ def extent(codes: Codes, own: Codes, edge: float) -> Extent:
     distance = np.abs(keys - middle).max(1)
     order = np.argsort(distance, kind='stable')
     ways = keys[order]
+    near = np.append(np.diff(distance[order]) > GAP, True).argmax() + 1  # up to the first gap
     low, high = np.minimum.accumulate(ways), np.maximum.accumulate(ways)
     area = (high - low + 1.0).prod(1)
     fits = area <= AREA + AREA_PER_TILE * np.arange(1, len(keys) + 1)
-    count = int(np.flatnonzero(fits)[-1]) + 1  # the first tile always fits
+    count = int(np.flatnonzero(fits[:near])[-1]) + 1  # the first tile always fits
+    if count == len(keys):
+        return everything
     shown = np.zeros(len(codes), np.bool_)
     shown[order[:count]] = True
     x, y = ((ways[count] + 0.5) * edge).tolist()
     return Extent(shown, len(codes) - count, (x, y))
-
-
-def _area(keys: npt.NDArray[np.int64]) -> int:
-    width, height = (keys.max(0) - keys.min(0) + 1).tolist()
-    return int(width * height)

@@ -279,13 +279,14 @@ def _check(state: Mapping[str, npt.NDArray[Any]]) -> None:
     sizes, ranges = state['keyframe_sizes'], state['keyframe_ranges']
     if ranges.ndim != 1 or ranges.dtype.kind != 'f':  # which may be NaN or infinite
         raise ValueError(f'keyframe_ranges are {ranges.dtype} {ranges.shape}, expected ranges')
-    for name, given, total in (
-        ('keyframe_sizes', sizes[:, 0], len(ranges)),
-        ('keyframe_sizes', sizes[:, 1], len(state['keyframe_peers'])),
-        ('fade_sizes', state['fade_sizes'][:, 1], len(state['fade_codes'])),
+    for name, given, of in (
+        ('keyframe_sizes', sizes[:, 0], 'keyframe_ranges'),
+        ('keyframe_sizes', sizes[:, 1], 'keyframe_peers'),
+        ('fade_sizes', state['fade_sizes'][:, 1], 'fade_codes'),
     ):
+        total = len(state[of])
         if (given < 0).any() or (given > total).any() or given.sum() != total:
-            raise ValueError(f'{name} do not add up to {total}')
+            raise ValueError(f'{name} do not add up to the {total} {of}')
     if len(np.unique(state['keyframe_ids'])) < len(state['keyframe_ids']):
         raise ValueError('keyframe_ids hold a keyframe twice')
 

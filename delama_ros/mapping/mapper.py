@@ -123,7 +123,11 @@ class Mapper:
         self._revise(self._keyframes.remove(names, self.agent.fade), before)
 
     def set_range_bias(self, bias: float) -> None:
-        """Say by how many metres the laser measures too far; the map of all keyframes follows."""
+        """Say how far off the laser is; with the next steps the map of all keyframes follows.
+
+        Args:
+            bias: m by which it measures too far.
+        """
         self._keyframes.bias = bias
 
     def reframe(self, frame: str, shift: Pose) -> None:

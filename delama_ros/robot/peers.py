@@ -46,7 +46,8 @@ class Peers:
             for name, offset in self._clock_offset.items()
             if abs(offset) > CLOCK_OFFSET and name in self.known
         }
-        alone = time.monotonic() - self._last_message > quiet
+        # A robot that has never received anybody may well be the only one.
+        alone = bool(self.bytes) and time.monotonic() - self._last_message > quiet
         return [
             *([f'no peer received for {quiet:g} s'] if alone else []),
             *(

@@ -61,6 +61,7 @@ class LocalizationState(IntEnum):
     LOST = 3
 
 
+LARGE = 1_000_000  # number of a step from which on it says nothing to people
 UNKNOWN = (math.nan, math.nan, math.nan)
 
 
@@ -152,7 +153,10 @@ class Status:
     @property
     def summary(self) -> str:
         """One line for people: what is wrong, or the step."""
-        return '; '.join(self.problems) or f'step {self.step}'
+        # The clock counts steps, and that of the day counts from 1970.
+        done = f'step {self.step}' if self.step < LARGE else f'{self.steps} steps'
+        alone = '' if self.peers else ', no peer received so far'
+        return '; '.join(self.problems) or done + alone
 
     def diagnostics(self) -> dict[str, object]:
         """Return all figures by a name for people; those of a peer end in its name."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -19,6 +17,7 @@ from launch_ros.actions import Node
 
 from delama_ros.resources import resource
 from delama_ros.robot.parameters import ROBOT, Option
+from delama_ros.robot.save_folder import save_folder
 from delama_ros.swarm.description import Swarm, from_mapping, read
 from delama_ros.swarm.ending import Ending, end_without
 from delama_ros.swarm.rviz import rviz_config
@@ -131,8 +130,11 @@ def _rviz(swarm: Swarm) -> Node:
             f'rviz2 is not installed: sudo apt-get install ros-{distro}-rviz2, or leave out '
             'rviz:=true (view:=true shows the swarm in a browser)'
         ) from error
-    file = Path(tempfile.mkdtemp(prefix='delama_')) / 'swarm.rviz'
-    file.write_text(rviz_config(swarm.robots))
+    file = save_folder('', 'swarm') / 'swarm.rviz'
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scans = {name: dict(swarm.remappings(name)).get('scan', 'scan') for name in swarm.robots}
+    frame = swarm.robot_parameters(swarm.robots[0]).get('map_frame', ROBOT['map_frame'].default)
+    file.write_text(rviz_config(swarm.robots, frame, scans))
     return Node(package='rviz2', executable='rviz2', arguments=['-d', str(file)])
 
 

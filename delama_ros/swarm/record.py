@@ -19,6 +19,7 @@ from delama_ros.geometry.truth import surface_truth
 from delama_ros.output import format_table
 
 MAX_COLUMNS = 8  # robots that get a column of their own in the table
+LARGEST = 2400  # pixels along a map in the picture: robots may map places far from each other
 MARGIN = 1.0  # m around the building in pictures
 
 
@@ -180,6 +181,7 @@ class Record:
         if not shown:
             return
         low, high = self._frame([m for _, m in shown if m is not None])
+        pixel = max(pixel, float((high - low).max()) / LARGEST)
         width, height = (int(n) for n in np.ceil((high - low) / pixel))
         margin, label = 16, 30
         columns = min(columns, len(shown))

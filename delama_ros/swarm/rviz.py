@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
 
 
-def rviz_config(robots: Sequence[str], frame: str = 'map') -> str:
-    """Return the .rviz file; the map of the first robot is enabled, the others can be."""
+def rviz_config(
+    robots: Sequence[str], frame: str = 'map', scans: Mapping[str, str] | None = None
+) -> str:
+    """Return the .rviz file; the map of the first robot is enabled, the others can be.
+
+    Args:
+        robots: names of the robots.
+        frame: of the maps.
+        scans: topic of the scans of robots that have another one than `scan`.
+    """
     displays: list[dict[str, Any]] = [
         {'Class': 'rviz_default_plugins/Grid', 'Name': 'Grid', 'Enabled': True, 'Cell Size': 1},
         {'Class': 'rviz_default_plugins/TF', 'Name': 'TF', 'Enabled': False},
@@ -27,7 +35,10 @@ def rviz_config(robots: Sequence[str], frame: str = 'map') -> str:
                 'Displays': [
                     _display('Map', 'map', f'/{robot}/map', number == 0, latched=True, Alpha=0.7),
                     {
-                        **_display('LaserScan', 'scan', f'/{robot}/scan', True, Color=colour),
+                        **_display(
+                            'LaserScan', 'scan', _absolute(robot, (scans or {}).get(robot, 'scan')),
+                            True, Color=colour,
+                        ),
                         'Color Transformer': 'FlatColor',
                         'Size (m)': 0.04,
                     },
@@ -46,14 +57,51 @@ def rviz_config(robots: Sequence[str], frame: str = 'map') -> str:
         'X': 7,
         'Y': 7,
     }
+    first = next(iter(robots), '')
     manager = {
         'Class': '',
+        'Name': 'root',
+        'Enabled': True,
         'Displays': displays,
         'Global Options': {'Background Color': '240; 240; 240', 'Fixed Frame': frame},
-        'Tools': [{'Class': 'rviz_default_plugins/MoveCamera'}],
+        'Tools': [
+            {'Class': 'rviz_default_plugins/MoveCamera'},
+            {'Class': 'rviz_default_plugins/Select'},
+            {'Class': 'rviz_default_plugins/Measure'},
+            {
+                'Class': 'rviz_default_plugins/SetInitialPose',
+                'Topic': {'Value': f'/{first}/initialpose'},
+            },
+        ],
         'Views': {'Current': view},
     }
-    return yaml.safe_dump({'Visualization Manager': manager}, sort_keys=False)
+    panels = [
+        {
+            'Class': 'rviz_common/Displays',
+            'Name': 'Displays',
+            'Tree Height': 600,
+            'Property Tree Widget': {'Expanded': ['/Global Options1', f'/{first}1']},
+        },
+        {'Class': 'rviz_common/Tool Properties', 'Name': 'Tool Properties'},
+        {'Class': 'rviz_common/Views', 'Name': 'Views'},
+        {'Class': 'rviz_common/Time', 'Name': 'Time'},
+    ]
+    window = {
+        'Displays': {'collapsed': False},
+        'Views': {'collapsed': True},
+        'Tool Properties': {'collapsed': True},
+        'Time': {'collapsed': False},
+        'Width': 1400,
+        'Height': 900,
+    }
+    return yaml.safe_dump(
+        {'Panels': panels, 'Visualization Manager': manager, 'Window Geometry': window},
+        sort_keys=False,
+    )
+
+
+def _absolute(robot: str, topic: str) -> str:
+    return topic if topic.startswith('/') else f'/{robot}/{topic}'
 
 
 def _display(

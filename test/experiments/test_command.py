@@ -125,8 +125,7 @@ def test_mapping_beside_the_paper(tmp_path, capsys) -> None:
 
 
 def test_mapping_has_no_sequences_to_set(tmp_path, capsys) -> None:
-    with pytest.raises(SystemExit):
-        main(['compare', 'mapping', '--sequences', '3', '--out', str(tmp_path)])
+    assert main(['compare', 'mapping', '--sequences', '3', '--out', str(tmp_path)]) == 2
     assert '--sequences' in capsys.readouterr().err
 
 

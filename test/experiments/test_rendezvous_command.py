@@ -30,7 +30,7 @@ def test_rates_errors_and_times_of_one_plan(tmp_path, capsys) -> None:
         (['--different', '5'], '1 plans, expected at least 2'),
         (['--pairs', '0'], '--pairs is 0'),
         (['--different', '-1'], '--different is -1'),
-        (['--seeds', '-3'], '--seeds holds -3'),
+        (['--seeds', '-3'], '--seeds is -3'),
         (['--steps', '5', '--different', '0'], 'steps are (5,)'),
     ],
 )

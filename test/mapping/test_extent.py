@@ -54,6 +54,16 @@ def test_what_is_far_comes_back_when_it_is_connected() -> None:
     assert min(near.occupancy().size) > 200.0
 
 
+def test_a_long_tunnel_is_shown_but_nothing_300_m_beyond() -> None:
+    tunnel = [(4.0 * k, 0.0) for k in range(201)]
+    mapper = mapper_at(*tunnel)
+    assert mapper.extent.left_out == 0
+    assert max(mapper.occupancy().size) > 800.0
+    mapper = mapper_at(*tunnel[:20], (400.0, 0.0))
+    assert mapper.extent.left_out > 0
+    assert max(mapper.occupancy().size) < 100.0
+
+
 def test_the_rectangle_is_bounded_by_the_tiles_in_it() -> None:
     """Whatever peers say, 5,000 tiles anywhere among them."""
     rng = np.random.default_rng(0)

@@ -1,5 +1,8 @@
 """Keyframes whose poses are corrected: the memory follows exactly, and no ghost stays anywhere."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,8 +11,10 @@ from hypothesis import strategies as st
 from delama_ros.core.blocks import encode
 from delama_ros.geometry.poses import as_pose, compose
 from delama_ros.mapping.default import default_mapper
+from delama_ros.mapping.keyframes import AT_ONCE
 from delama_ros.mapping.mapper import Mapper
 from delama_ros.mapping.scan import Scan
+from delama_ros.robot.memory_file import load_memory, save_memory
 from delama_ros.transport.local import LocalTransport
 from delama_ros.transport.port import STEP_BYTES, Encoding
 
@@ -262,3 +267,38 @@ def test_another_frame_moves_everything_and_separates_from_peers():
     keys = mappers['ann'].agent.theta[0]
     assert (keys[:, 0] > 20).all()
     assert not tiles(mappers['ann']) & tiles(mappers['bob'])
+
+
+def test_the_map_follows_what_becomes_known_of_the_lasers_bias(tmp_path: Path) -> None:
+    """As if it had been known from the first keyframe on, in steps of a few keyframes each."""
+    bias, number = 0.03, AT_ONCE + 5
+    places = [(0.1 * k - 2.0, 0.02 * k, 0.05 * k) for k in range(number)]
+    late, known = default_mapper('late'), default_mapper('known')
+    for name, pose in enumerate(places):
+        exact = hall_scan(pose)
+        wrong = replace(exact, ranges=exact.ranges + bias)
+        add(late, name, pose, wrong)
+        add(known, name, pose, replace(exact, ranges=wrong.ranges - bias))
+    for mapper in (late, known):
+        step(mapper, 1)
+    late.set_range_bias(0.001)  # not worth the work
+    step(late, 2)
+    assert not equal(late, known)
+    late.set_range_bias(bias)
+    step(late, 3)
+    assert not equal(late, known)  # some are left for the next step
+    step(late, 4)
+    assert equal(late, known)
+
+    path = tmp_path / 'memory.npz'
+    save_memory(path, late)
+    again = default_mapper('late')
+    load_memory(path, again)
+    again.set_range_bias(bias)
+    step(again, 5)
+    assert equal(again, known)
+
+
+def equal(first: Mapper, second: Mapper) -> bool:
+    (keys, A, b), (others, C, d) = first.agent.memory, second.agent.memory
+    return np.array_equal(keys, others) and np.allclose(A, C) and np.allclose(b, d)

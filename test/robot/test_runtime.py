@@ -299,3 +299,53 @@ def test_a_memory_that_is_loaded_later_brings_its_frame_along(tmp_path: Path) ->
     robot.forget_frame('')
     robot.learn()
     assert robot.frame not in used
+
+
+def test_a_laser_whose_transform_is_900_m_off() -> None:
+    """Neither its robot's map nor that of its peer becomes large, and both say why."""
+    pair = Pair(complete=True)
+    pair.step(1)
+    before = [robot.occupancy().shape for robot in (pair.a, pair.b)]
+    for number in (2, 3, 4):
+        pair.a.add_scan(seen(2.0 * number - 0.5, (900.0, 0.0, 0.0)))
+        pair.b.add_scan(seen(2.0 * number - 0.5))
+        for robot in (pair.a, pair.b):
+            robot.add_scan(seen(2.0 * number + 0.01))
+        pair.deliver()
+    assert pair.a.status([]).tiles > pair.b.status([]).tiles
+    for robot, shape in zip((pair.a, pair.b), before, strict=True):
+        assert max(robot.occupancy().shape) <= max(shape)
+        completed = robot.completed()
+        assert completed is not None
+        assert max(completed.shape) <= max(shape)
+    (problem,) = pair.a.status([]).problems
+    assert problem.startswith('the map leaves out ')
+    assert 'the nearest at x 8' in problem or 'the nearest at x 9' in problem
+
+
+def test_a_memory_that_cannot_be_saved(tmp_path: Path) -> None:
+    file = tmp_path / 'folder' / 'memory.npz'
+    pair = Pair(memory_file=str(file))
+    pair.step(1)
+    pair.a.keep_memory()
+    file.unlink()
+    file.mkdir()
+    pair.a.keep_memory()
+    assert f'the memory was not saved to {file}: Is a directory' in pair.a.status([]).problems
+    assert [item.name for item in file.parent.iterdir()] == ['memory.npz']
+    file.rmdir()
+    pair.a.keep_memory()
+    assert pair.a.status([]).problems == ()
+
+
+def test_a_lone_robot_is_well_and_a_large_number_of_a_step_is_not_shown() -> None:
+    pair = Pair(quiet=0.0)
+    pair.a.add_scan(seen(1.8e9 - 0.5))
+    pair.a.add_scan(seen(1.8e9 + 0.01))
+    status = pair.a.status([])
+    assert status.step > 1_000_000
+    assert (status.problems, status.summary) == ((), '2 steps, no peer received so far')
+    pair.b.add_scan(seen(1.8e9 + 1.5))
+    pair.b.add_scan(seen(1.8e9 + 2.01))
+    pair.deliver()
+    assert pair.a.status([]).problems == ('no peer received for 0 s',)

@@ -54,8 +54,8 @@ def test_real_drawings(data_dir, capsys):
     [
         (['nowhere.svg'], 'nowhere.svg'),
         (['generated:x'], 'generated:SEED'),
-        (['generated:1', '--thicken', '-1'], '--thicken -1'),
-        (['generated:1', '--resolution', '0'], '--resolution 0'),
+        (['generated:1', '--thicken', '-1'], '--thicken is -1'),
+        (['generated:1', '--resolution', '0'], '--resolution is 0'),
         (['generated:1', '--png', '/proc/nowhere/a.png'], '/proc/nowhere'),
     ],
 )

@@ -1,6 +1,12 @@
 """The record of a run as a table and as figures."""
 
-from delama_ros.swarm.record import Record, Rounds
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from delama_ros.geometry.grid import OccupancyMap
+from delama_ros.swarm.record import LARGEST, Record, Rounds
 
 
 def filled(robots: int) -> Record:
@@ -27,3 +33,13 @@ def test_of_many_robots_the_worst_and_the_best_are_shown() -> None:
 
 def test_what_is_missing_is_a_dash() -> None:
     assert Record(('a',), 1).row(1) == ['1', *['-'] * 6]
+
+
+def test_maps_far_from_each_other_make_no_huge_picture(tmp_path: Path) -> None:
+    record = Record(('ann', 'bob'), 1)
+    for robot, x in (('ann', 0.0), ('bob', 900.0)):
+        record.maps[robot] = OccupancyMap(np.zeros((40, 40), np.int8), 0.05, (x, 0.0, 0.0))
+    record.picture(tmp_path / 'maps.png')
+    with Image.open(tmp_path / 'maps.png') as picture:
+        assert picture.width < 2 * LARGEST + 100
+        assert picture.height < 300

@@ -16,11 +16,12 @@ from delama_ros.geometry.grid import Bools, Floats, OccupancyMap, Pose
 from delama_ros.geometry.pose_math import transform
 from delama_ros.geometry.truth import surface_truth
 from delama_ros.mapping.scan import KINDS, Keys, Marks, Scan, scan_marks
-from delama_sim.plans import find, load
+from delama_sim.plans import DIGITS, find, load
 from delama_sim.protocol import MappingRun, mapping_run, prepare
 
 CELLS = 24  # along a tile's edge
 RESOLUTION = 0.05  # m
+MOST_PLANS = 100_000
 LARGEST = 15.0  # m, longest side of the plans of the protocol
 TEST_SHARE, VALIDATION_SHARE = 0.3, 0.1
 TURN = math.radians(0.6) / 0.05  # rad of heading error per m of position error
@@ -165,8 +166,11 @@ def plan_specs(text: str) -> list[str]:
     """
     if text.startswith('generated:'):
         first, _, last = text.removeprefix('generated:').partition('-')
-        if not (first.isdigit() and last.isdigit() and int(first) < int(last)):
+        numbers = all(n.isdecimal() and len(n) <= DIGITS for n in (first, last))
+        if not (numbers and int(first) < int(last)):
             raise ValueError(f'plans are {text!r}, expected generated:A-B with A < B')
+        if int(last) - int(first) > MOST_PLANS:
+            raise ValueError(f'plans are {text!r}, expected at most {MOST_PLANS} plans')
         return [f'generated:{seed}' for seed in range(int(first), int(last))]
     if text.startswith('rooms:'):
         load(text)

@@ -30,6 +30,7 @@ from delama_ros.experiments.mapping.learned import (
     soft_f1,
 )
 from delama_ros.mapping.checkpoint import Checkpoint
+from delama_ros.training.config import require
 from delama_ros.training.loop import Check, Stage
 
 PLANE = 480  # cells along the square of the kind `plane`, 24 m
@@ -55,6 +56,15 @@ class PlanConfig:
     patience: int = 4  # checks without progress after which a stage ends
     jobs: int = 2  # processes that draw plans and scan them
 
+    def __post_init__(self) -> None:
+        for name in ('batch', 'check_every', 'patience', 'jobs'):
+            require(name, value := getattr(self, name), value >= 1, 'at least 1')
+        for name in ('rate', 'sharpness'):
+            require(name, value := getattr(self, name), 0 < value < math.inf, 'a number above 0')
+        for name in ('cross_entropy', 'noisy', 'noise', 'turned'):
+            require(name, value := getattr(self, name), 0 <= value <= 1, '0 to 1')
+        require('seed', self.seed, self.seed >= 0, '0 or more')
+
 
 @dataclass(frozen=True)
 class Config(PlanConfig):
@@ -69,6 +79,12 @@ class Config(PlanConfig):
     head_iterations: int = 800
     unrolled_iterations: int = 20
     unrolled_rate: float = 1e-3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require('features', self.features, 1 <= self.features <= 576, '1 to 576')
+        for name in ('head_iterations', 'unrolled_iterations'):
+            require(name, value := getattr(self, name), value >= 0, '0 or more')
 
 
 def log_data(config: Config) -> list[Episode]:
@@ -93,7 +109,7 @@ def episodes(
     """
     rng = np.random.default_rng([config.seed, 0xE91])
     tasks: list[tuple[str, int, float, float]] = []
-    specs = [spec for source in plans for spec in _specs(source, role)]
+    specs = specs_of(plans, role)
     noisy = config.noisy if role == 'training' else 0.0
     for number, spec in enumerate(specs):
         noise = rng.uniform(0, config.noise) if rng.random() < noisy else 0.0
@@ -101,6 +117,11 @@ def episodes(
         tasks.append((spec, number, turn, noise))
     with Pool(config.jobs) as pool:
         return pool.starmap(_on_plane if config.kind == 'plane' else _on_tiles, tasks, chunksize=4)
+
+
+def specs_of(plans: Sequence[str], role: Literal['training', 'validation']) -> list[str]:
+    """Return the plans of all sources that are for a role; ValueError for one that is none."""
+    return [spec for source in plans for spec in _specs(source, role)]
 
 
 def _specs(source: str, role: Literal['training', 'validation']) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from delama_ros.geometry.errors import PlanError
 from delama_sim.plans.plan import Plan
 
+DIGITS = 18  # of a seed
 RESOLUTION = 0.05  # m
 EXPECTED = 'generated:SEED, rooms:N, a model.svg, a map.yaml, a class mask .png or a folder'
 
@@ -97,7 +98,7 @@ def _generated(text: str, resolution: float) -> Plan:
     from delama_sim.plans.generator import generate
 
     parts = text.split(':')[1:]
-    if len(parts) not in (1, 2) or not parts[-1].isdigit():
+    if len(parts) not in (1, 2) or not parts[-1].isdecimal() or len(parts[-1]) > DIGITS:
         raise PlanError(
             f'plan {text!r} is not generated:SEED or generated:KIND:SEED with a whole number SEED'
         )
