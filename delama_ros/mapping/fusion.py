@@ -31,7 +31,7 @@ import numpy as np
 import numpy.typing as npt
 
 from delama_ros.core.agent.refinement import LocalModel
-from delama_ros.core.agent.relation import Relation
+from delama_ros.core.agent.relation import Relation, Sources
 from delama_ros.core.backend import Array, factor, solve
 from delama_ros.core.blocks import (
     Blocks,
@@ -74,6 +74,7 @@ class Fusion:
         self._confirmed: dict[str, Model] = {}  # last local model that agreed with what others saw
         self._epochs: dict[str, int] = {}  # latest known epoch of each robot
         self._left: frozenset[str] = frozenset()  # robots that took back all they said
+        self._sources_of: dict[str, Sources] = {}  # as each neighbour reported them last
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
         # What is believed in this step of robots that left, and of what neighbours pass on.
         self._departed: dict[str, Model] = {}
@@ -136,9 +137,11 @@ class Fusion:
         self._drop_outdated()
         # Both sides know both sets of sources: nobody waits for a robot that has nothing to relay,
         # or not to this one.
+        before = {r: s for r, s in self._sources_of.items() if r in self._weights}
+        self._sources_of = before | relation.sources_of  # if not received, it is as it was
         self.partners = frozenset(
             robot for robot in self._weights
-            if relation.sources_of.get(robot) != relation.sources
+            if self._sources_of.get(robot) != relation.sources
         ) - relation.one_way
         if not self.partners:
             self._relayed = {r: m for r, m in self._relayed.items() if r not in trusted}
@@ -228,7 +231,7 @@ class Fusion:
     def forget_peers(self) -> None:
         """Drop all that is held of peers' models."""
         self._direct, self._relayed, self._confirmed, self._epochs = {}, {}, {}, {}
-        self._left = frozenset()
+        self._left, self._sources_of = frozenset(), {}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the model, and the peers' models that it was made of, by sender."""

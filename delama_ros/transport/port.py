@@ -84,7 +84,7 @@ class Port:
         self._neighbours: frozenset[str] = frozenset()
         self._frames: dict[int, str] = {}  # of the last message, by phase
         self._received_frames: dict[tuple[str, int], str] = {}  # by sender and phase
-        self._step, self._spent = -1, 0  # bytes of models sent in a step
+        self._step, self._spent, self._relayed = -1, 0, 0  # bytes of models sent in a step
         self._trusted: frozenset[str] = frozenset()
         self._named: dict[str, set[str]] = {}  # robots that a sender has named as sources
 
@@ -155,14 +155,15 @@ class Port:
         if repair is not None:
             self._repaired[phase] = message.step, phase, message.round
         if message.step != self._step:
-            self._step, self._spent = message.step, 0
+            self._step, self._spent, self._relayed = message.step, 0, 0
         limit = max(STEP_BYTES - self._spent, 0)
         if phase == Phase.UPDATE and POOR <= self._success < GOOD:
-            limit = min(limit, RELAYED)
+            limit = min(limit, max(RELAYED - self._relayed, 0))
         data = self._encoders[phase].encode(
             message.model, repair=repair, restart=restart, limit=limit
         )
         self._spent += len(data)
+        self._relayed += len(data) * (phase == Phase.UPDATE)
         return data
 
     def deliver(self, wire: Wire, agent: Agent) -> Refused | None:

@@ -10,7 +10,7 @@ from serialised import serialised
 from delama_ros.core.agent.messages import Label
 from delama_ros.core.agent.refusal import Refusal, Refused
 from delama_ros.robot.border import BYTES, MESSAGES, NAMES, Border
-from delama_ros.transport.envelope import SEAL, SEALED, SwarmKey, read_envelope
+from delama_ros.transport.envelope import SwarmKey, read_envelope
 
 KEY = SwarmKey(b'sixteen letters.')
 
@@ -28,7 +28,7 @@ class Gate:
         make: Callable[[bytes], bytes] = bytes, size: int = 100,
     ) -> Refusal | None:
         label = Label(robot, self.step if step is None else step, 0, 0, 7)
-        data = make(serialised(label, size, end=SEALED + bytes(SEAL)))
+        data = make(serialised(label, size))
         checked = self.border.check(
             data, topic, (publisher or robot).encode(), self.step, lambda *_: True, self.unwanted
         )
