@@ -30,10 +30,10 @@ LEVELS = 15
 # With labels and dual rows a step stays below 8 KB, also when a loop closure has moved all tiles.
 STEP_BYTES = 7_000
 NOTHING = 2**32 - 1  # in place of the number of a message: none is missing
-# Share of neighbours whose models are received in a step, of late. Below POOR everything is sent in
+# Share of neighbours whose local models are received in a step, of late. Below POOR everything is sent in
 # every step. Below GOOD what robots know of each other is limited to RELAYED bytes in a step: their
 # own maps, which are repaired, say it sooner.
-GOOD, POOR, RELAYED = 0.9, 0.45, 400
+GOOD, POOR, RELAYED = 0.9, 0.35, 400
 MEMORY = 0.2  # weight of the last step
 ASKED = 64  # robots that are asked at once for what was missed
 STRANGERS = 4096  # blocks held of all robots together whose models are not in use
@@ -80,7 +80,7 @@ class Port:
         self._heard: set[str] = set()  # robots whose models were received, ever ...
         self._lately: set[str] = set()  # ... and in this step
         self._unheard: frozenset[str] = frozenset()  # neighbours of which none was received
-        self._success = 1.0  # share of neighbours whose models are received in a step, of late
+        self._success = 1.0  # share of neighbours whose local models were received, of late
         self._neighbours: frozenset[str] = frozenset()
         self._frames: dict[int, str] = {}  # of the last message, by phase
         self._received_frames: dict[tuple[str, int], str] = {}  # by sender and phase
@@ -213,7 +213,8 @@ class Port:
         else:
             raise ValueError(f'encoding is {wire.encoding}, expected 0 or 1')
         self._heard.add(wire.robot)
-        self._lately.add(wire.robot)
+        if wire.phase == Phase.LOCAL:
+            self._lately.add(wire.robot)
         self._answer(wire)
         epochs = dict(zip(wire.sources, wire.epochs, strict=True)) or {wire.robot: 0}
         model = Model(model.codes, model.theta, model.evidence, epochs)

@@ -40,7 +40,7 @@ def test_bytes_and_publishers(nodes: tuple[Node, Node, SingleThreadedExecutor]) 
     label = {'robot': 'bob', 'step': 7, 'phase': 5, 'round': 3, 'fingerprint': 2**63}
     sent = DualVar(**label, names=['a'], x=[1.0], y=[1.0])
     sent.header.stamp.sec, sent.header.frame_id = 12, 'map'
-    large = DualVar(robot='eve', names=['x' * 60] * 100)
+    large = DualVar(robot='eve', names=['x' * 60] * 100, x=[0.0], y=[0.0])
     publishers[0].publish(sent)
     publishers[1].publish(large)
     while len(got) < 2:
