@@ -93,6 +93,7 @@ class Driver:
         self._neighbours: frozenset[str] = frozenset()
         self._present: set[str] = set()  # peers with the same model received at any time
         self._patience = Patience()
+        self.trusted: frozenset[str] = frozenset()  # peers that answer and whose models are used
         self._missed: dict[str, int] = {}  # rounds missed by each neighbour before the step
         self._began = self._sent = self._received = self._computed = 0.0
         self._rounds = (0, 0)
@@ -231,7 +232,7 @@ class Driver:
         self._began, self._computed = self._wall(), time.thread_time()
         self._waits = self._deadline
         self._wakes_at = self._began + self._waits
-        self._port.meet(self._neighbours)
+        self._port.meet(due, self._neighbours)
         self._missed = {name: agent.missed[name] for name in self._neighbours}
         unhurried = self._patience.unhurried(self._neighbours)
         self.mapper.prepare()
@@ -252,6 +253,8 @@ class Driver:
         messages = agent.advance()
         if agent.late:
             self._patience.miss(agent.late)
+            # One deadline has passed: only those who always answer are worth another one.
+            agent.hurry(self._neighbours - self._patience.reliable(self._neighbours))
         self._waits += SLACK * self._deadline
         self._wakes_at = self._wall() + self._waits
         for message in messages:
@@ -265,7 +268,8 @@ class Driver:
         self._patience.complete(
             name for name, missed in self._missed.items() if agent.missed[name] == missed
         )
-        self._port.trust(frozenset(agent.weights))
+        self.trusted = self._patience.reliable(agent.weights)
+        self._port.trust(self.trusted)
         complete, incomplete = self._rounds
         self._finished(
             Report(

@@ -231,6 +231,10 @@ class Agent:
             return self._close_update()
         return self._relate(self._relation.close(self._inbox.duals(self._stage, self._expected)))
 
+    def hurry(self, neighbours: Iterable[str]) -> None:
+        """Do not wait for these neighbours in what is left of this step."""
+        self._silent |= frozenset(neighbours)
+
     def rewind(self) -> None:
         """Abandon the step in progress and restart the count of steps; the memory stays."""
         self.step = None
