@@ -31,10 +31,10 @@ LEVELS = 15
 STEP_BYTES = 7_000
 NOTHING = 2**32 - 1  # in place of the number of a message: none is missing
 # Share of neighbours whose local models are received in a step, of late. Below POOR everything is
-# sent in every step. Below GOOD bytes are limited further, by phase: repairs of the robots' own maps
-# say sooner what others would relay.
-GOOD, POOR = 0.9, 0.35
-LOSSY_BYTES = {int(Phase.LOCAL): 1_300, int(Phase.UPDATE): 100}
+# sent in every step. Below GOOD bytes are limited further, by phase: repairs of what robots have
+# seen themselves come first.
+GOOD, POOR = 0.95, 0.35
+LOSSY_BYTES = {int(Phase.LOCAL): 1_000, int(Phase.UPDATE): 50}
 MEMORY = 0.2  # weight of the last step
 ASKED = 64  # robots that are asked at once for what was missed
 STRANGERS = 4096  # blocks held of all robots together whose models are not in use
@@ -133,7 +133,8 @@ class Port:
         # Empty for a local model that was never corrected, as most are.
         epochs = {} if model.epochs == {message.robot: 0} else model.epochs
         gaps = {robot for (robot, _), held in self._decoders.items() if held.missing is not None}
-        asked = tuple(sorted(gaps | self._unheard)[:ASKED])
+        # Once in a phase is enough, also where many rounds follow.
+        asked = tuple(sorted(gaps | self._unheard)[:ASKED]) if message.round <= 1 else ()
         return Packet(
             **label_of(message, ModelLabel),
             sources=tuple(epochs),
