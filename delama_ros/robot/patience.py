@@ -2,7 +2,7 @@
 
 A peer that missed a deadline is left out until it is received again. That is all at the first miss
 of one that has answered before: robots die and return. Otherwise, and more so after each further
-miss, it has to answer through some steps without being waited for, before it is. Where peers that
+miss, it has to answer through some steps within a short time, before it is. Where peers that
 are hardly known let deadlines pass, all that come after them have to show first that they answer.
 """
 
@@ -34,14 +34,15 @@ class Patience:
         self.silent.discard(peer)
 
     def unhurried(self, peers: Iterable[str]) -> frozenset[str]:
-        """Return those of the peers of a step for whom it is not worth waiting."""
+        """Return those of the peers of a step for whom it is not worth waiting long."""
         late = self._strange - FREE
         entry = min(FACTOR**late, MOST) if late > 0 else 0
         return frozenset(peer for peer in peers if self._owed.setdefault(peer, entry) > 0)
 
-    def miss(self, peers: Iterable[str]) -> None:
-        """Take note that peers were waited for in vain."""
+    def miss(self, peers: Iterable[str], unhurried: Iterable[str] = ()) -> None:
+        """Take note that peers were waited for in vain; for a short time only if unhurried."""
         strange = False
+        self.silent.update(unhurried)
         for peer in peers:
             self.silent.add(peer)
             misses = self._misses[peer] = self._misses.get(peer, 0) + 1
