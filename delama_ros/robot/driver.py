@@ -23,7 +23,7 @@ GRACE = 0.25
 # for somebody else answers a full deadline late, and must not be taken for silent because of it.
 SLACK = 0.25
 # A peer that must show first that it answers is waited for this share of a deadline.
-SHORT = 0.15
+SHORT = 0.25
 
 
 @dataclass

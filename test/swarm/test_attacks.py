@@ -84,8 +84,9 @@ def test_attacks_do_little_and_end_with_the_attacker(swarm: LiveSwarm) -> None:
             assert 'worker failed' not in log, kind
         if reason:
             assert any(refused(swarm, name, reason) > counts[name] for name in ROBOTS), kind
-        rows = [swarm.record.rounds[t]['ann'].seconds for t in range(first, last + 1)]
-        assert sum(seconds > DEADLINE for seconds in rows) <= 3, (kind, rows)
+        rounds = [swarm.record.rounds.get(t, {}).get('ann') for t in range(first, last + 1)]
+        slow = sum(row is not None and row.seconds > DEADLINE for row in rounds)
+        assert slow <= 3, f'{kind}: {slow} of {len(rounds)} steps'
         assert swarm.f1('ann') > before - 0.02, kind
         before = max(before, swarm.f1('ann'))
         if kind == 'impersonate':
@@ -153,8 +154,9 @@ def test_robots_with_a_key_are_among_themselves(
         swarm.until(lambda: refused(swarm, 'ann', 'no seal of the swarm key') > 0)
         began = swarm.step_of('ann')
         swarm.until(lambda: swarm.step_of('ann') >= began + 3)
-        rows = [swarm.record.weights[t]['ann'] for t in range(began, began + 3)]
-        assert all(set(row) == {'bob'} for row in rows)
+        swarm.until(lambda: swarm.peers('ann') == {'bob'})
+        steps = swarm.record.weights.values()
+        assert not any('cid' in row.get(name, {}) for row in steps for name in ('ann', 'bob'))
         told = swarm.diagnostics['ann']['message']
         assert 'messages of cid are refused: they lack the seal of the swarm key' in told
         for name in ROBOTS:
