@@ -31,7 +31,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.agent.known import relays
+from delama_ros.core.agent.known import Known, relays
 from delama_ros.core.agent.refinement import LocalModel, Sent
 from delama_ros.core.agent.relation import Relation
 from delama_ros.core.backend import Array, factor, solve
@@ -78,6 +78,7 @@ class Fusion:
         self._against: dict[str, float] = {}
         self._epochs: dict[str, int] = {}  # latest known epoch of each robot
         self._left: frozenset[str] = frozenset()  # robots that took back all they said
+        self._known_by: dict[str, Known] = {}  # as each neighbour reported it last
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
         # What is believed in this step of robots that left, and of what neighbours pass on.
         self._departed: dict[str, Model] = {}
@@ -142,11 +143,14 @@ class Fusion:
         self._speaking = frozenset(received) | frozenset(local.model.epochs)
         self._drop_outdated()
         # Both sides know what both know: nobody waits for a robot that has nothing to relay to it.
-        # One that has not reported is taken to lack everything, and to have something.
-        known_by = {**relation.known_by, relation.name: relation.known}
+        # Whose report was lost knows what it did before; one that never reported is taken to lack
+        # everything, and to have something.
+        before = {r: known for r, known in self._known_by.items() if r in self._weights}
+        self._known_by = before | relation.known_by
+        known_by = {**self._known_by, relation.name: relation.known}
         silent = self._weights.keys() - known_by.keys()
         self._lacked = frozenset().union(
-            *(relays(known_by, robot).get(relation.name, ()) for robot in relation.known_by),
+            *(relays(known_by, robot).get(relation.name, ()) for robot in self._known_by),
             relation.known.used if silent else (),
         )
         self.partners = frozenset(relays(known_by, relation.name)) | silent
@@ -252,7 +256,7 @@ class Fusion:
         """Drop all that is held of peers' models."""
         self._direct, self._relayed, self._confirmed, self._epochs = {}, {}, {}, {}
         self._against = {}
-        self._left = frozenset()
+        self._left, self._known_by = frozenset(), {}
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return the model, the peers' models behind it, by sender, and who is doubted."""

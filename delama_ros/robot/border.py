@@ -20,10 +20,12 @@ from delama_ros.robot.parameters import NAME
 from delama_ros.transport.envelope import Envelope, SwarmKey, read_envelope
 
 NAMES = 64  # robots besides this one; the topics are deep enough for twenty
+STRANGERS = 24  # of them that have not shown yet that they answer
 MESSAGES = 64  # of one robot in a step; seven are usual
 # Bytes of one robot in a step, by encoding; a robot sends 8 KB at most if it sends changes.
 BYTES = {'delta': 32_000, 'float64': 16_000_000}
 SILENT = 2  # steps without a message after which a name is free
+GONE = 6  # steps after which a stranger makes room for another one
 SHOWN = 5  # names in a problem
 
 
@@ -148,7 +150,10 @@ class Border:
             return refused
         if peer is None:
             if not self._room(topic, publisher, step):
-                return Refused(Refusal.TOO_MANY_ROBOTS, f'{NAMES} are known, which is the limit')
+                return Refused(
+                    Refusal.TOO_MANY_ROBOTS,
+                    f'{STRANGERS} that have not taken part yet, or {NAMES} in all, are the limit',
+                )
             peer = self._peers[robot] = _Peer()
             self._over(peer, len(data), step)
         elif peer.owners.get(topic, (publisher, 0))[0] != publisher:
@@ -178,7 +183,7 @@ class Border:
 
     def _room(self, topic: str, publisher: bytes, step: int) -> bool:
         """Make room for a name; a publisher of few names goes before one of many."""
-        if len(self._peers) < NAMES:
+        if len(self._peers) < NAMES and len(self._peers.keys() - self.trusted) < STRANGERS:
             return True
         owners = {
             name: peer.owners[topic][0] for name, peer in self._peers.items()
@@ -189,7 +194,7 @@ class Border:
         candidates = [
             (self._peers[name].heard - step, -count[gid], name) for name, gid in owners.items()
             if name not in self.trusted
-            and (count[gid] > least or self._peers[name].heard <= step - 10 * SILENT)
+            and (count[gid] > least or self._peers[name].heard <= step - GONE)
         ]
         if not candidates:
             return False

@@ -22,6 +22,8 @@ GRACE = 0.25
 # Each further round of a step waits this share of a deadline longer: a neighbour that waits in vain
 # for somebody else answers a full deadline late, and must not be taken for silent because of it.
 SLACK = 0.25
+# A peer that must show first that it answers is waited for this share of a deadline.
+SHORT = 0.25
 
 
 @dataclass
@@ -93,10 +95,12 @@ class Driver:
         self._neighbours: frozenset[str] = frozenset()
         self._present: set[str] = set()  # peers with the same model received at any time
         self._patience = Patience()
+        self.trusted: frozenset[str] = frozenset()  # peers that answer and whose models are used
         self._missed: dict[str, int] = {}  # rounds missed by each neighbour before the step
         self._began = self._sent = self._received = self._computed = 0.0
         self._rounds = (0, 0)
-        self._waits = 0.0  # s, of the current round
+        self._waits = self._round_began = 0.0  # s, of the current round
+        self._unhurried: frozenset[str] = frozenset()  # neighbours that are waited for briefly
         self._wakes_at: float | None = None
 
     @property
@@ -230,12 +234,13 @@ class Driver:
         self._rounds = (agent.complete_rounds, agent.incomplete_rounds)
         self._began, self._computed = self._wall(), time.thread_time()
         self._waits = self._deadline
+        self._round_began = self._began
         self._wakes_at = self._began + self._waits
-        self._port.meet(self._neighbours)
+        self._port.meet(due, self._neighbours)
         self._missed = {name: agent.missed[name] for name in self._neighbours}
-        unhurried = self._patience.unhurried(self._neighbours)
+        self._unhurried = self._patience.unhurried(self._neighbours)
         self.mapper.prepare()
-        begun = agent.begin(due, self._neighbours, unhurried)
+        begun = agent.begin(due, self._neighbours)
         first = [self._port.pack(message) for message in begun]
         self._sent = self._wall()
         for wire in first:
@@ -243,17 +248,23 @@ class Driver:
         self._continue()
 
     def _continue(self) -> None:
-        while self._wakes_at is not None and self.mapper.agent.ready:
+        agent = self.mapper.agent
+        while self._wakes_at is not None and agent.ready:
             self._close_round()
+        if self._wakes_at is not None and self._unhurried and agent.missing <= self._unhurried:
+            self._wakes_at = min(self._wakes_at, self._round_began + SHORT * self._deadline)
 
     def _close_round(self) -> None:
         agent = self.mapper.agent
         self._received = self._wall()
         messages = agent.advance()
         if agent.late:
-            self._patience.miss(agent.late)
+            self._patience.miss(agent.late - self._unhurried, agent.late & self._unhurried)
+            # One deadline has passed: only those who always answer are worth another one.
+            self._unhurried = self._neighbours - self._patience.reliable(self._neighbours)
         self._waits += SLACK * self._deadline
-        self._wakes_at = self._wall() + self._waits
+        self._round_began = self._wall()
+        self._wakes_at = self._round_began + self._waits
         for message in messages:
             self._send(self._port.pack(message))
         if agent.done:
@@ -265,7 +276,8 @@ class Driver:
         self._patience.complete(
             name for name, missed in self._missed.items() if agent.missed[name] == missed
         )
-        self._port.trust(frozenset(agent.weights))
+        self.trusted = self._patience.reliable(agent.weights)
+        self._port.trust(self.trusted)
         complete, incomplete = self._rounds
         self._finished(
             Report(

@@ -396,7 +396,7 @@ class Runtime:
 
     def _on_step_done(self, report: Report) -> None:
         self._report = report
-        self.border.trusted = frozenset(report.weights)
+        self.border.trusted = self._driver.trusted
         self._frames_due = True
         self._traffic.end_step()
         self._step_done(report, self.mapper.occupancy)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -17,7 +16,6 @@ from delama_ros.robot.runtime import Runtime
 from delama_ros.ros.conversions import LATCHED, seconds
 from delama_ros.ros.inlet import Inlet, gid_of
 from delama_ros.ros.wire import dual_from_ros, dual_to_ros, packet_from_ros, packet_to_ros
-from delama_ros.transport.envelope import SEAL
 from delama_ros.transport.port import Packet, Wire
 
 # Deep enough for all rounds of a step with twenty neighbours.
@@ -85,10 +83,10 @@ class Exchange:
         message.header.stamp = self._clock.now().to_msg()
         message.header.frame_id = self._frame
         key = self._runtime.key
-        if key is not None:
-            message.seal = array('B', bytes(SEAL))
         data = serialize_message(message)
-        publisher.publish(data if key is None else key.seal(data))
+        if key is not None:
+            data = key.seal(data)
+        publisher.publish(data)
         return len(data)
 
     def _on_links(self, message: Links) -> None:

@@ -15,15 +15,14 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile
+from rclpy.type_support import check_is_valid_msg_type
 from rclpy.waitable import NumberOfEntities, Waitable
 
 BATCH = 1000  # messages taken before other work gets its turn
 SHRINK = 1 << 20  # bytes above which the buffer is released again
 OK = 0
 
-_rcl = ctypes.CDLL('librcl.so')
-_rmw = ctypes.CDLL('librmw_implementation.so')
-_rcutils = ctypes.CDLL('librcutils.so')
+_rcl = ctypes.CDLL('librcl.so')  # finds functions of the libraries that it uses, too
 
 
 class _Allocator(ctypes.Structure):
@@ -48,25 +47,25 @@ class _Info(ctypes.Structure):  # rmw_message_info_t of Jazzy
     )
 
 
-_rcutils.rcutils_get_default_allocator.restype = _Allocator
-_rcutils.rcutils_uint8_array_init.argtypes = [
+_rcl.rcutils_get_default_allocator.restype = _Allocator
+_rcl.rcutils_uint8_array_init.argtypes = [
     ctypes.POINTER(_Bytes), ctypes.c_size_t, ctypes.POINTER(_Allocator)
 ]
-_rcutils.rcutils_uint8_array_fini.argtypes = [ctypes.POINTER(_Bytes)]
+_rcl.rcutils_uint8_array_fini.argtypes = [ctypes.POINTER(_Bytes)]
 _rcl.rcl_take_serialized_message.argtypes = [
     ctypes.c_void_p, ctypes.POINTER(_Bytes), ctypes.POINTER(_Info), ctypes.c_void_p
 ]
 _rcl.rcl_publisher_get_rmw_handle.argtypes = [ctypes.c_void_p]
 _rcl.rcl_publisher_get_rmw_handle.restype = ctypes.c_void_p
-_rmw.rmw_get_gid_for_publisher.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Gid)]
+_rcl.rmw_get_gid_for_publisher.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Gid)]
 
 
 def gid_of(publisher: Publisher) -> bytes:
     """Return the GID by which receivers know a publisher."""
     gid = _Gid()
-    with publisher.handle as handle:
-        rmw = _rcl.rcl_publisher_get_rmw_handle(handle.pointer)
-        if _rmw.rmw_get_gid_for_publisher(rmw, ctypes.byref(gid)) != OK:
+    with publisher.handle:
+        rmw = _rcl.rcl_publisher_get_rmw_handle(publisher.handle.pointer)
+        if _rcl.rmw_get_gid_for_publisher(rmw, ctypes.byref(gid)) != OK:
             raise RuntimeError(f'{publisher.topic_name}: the publisher has no GID')
     return bytes(gid.data)
 
@@ -98,6 +97,7 @@ class Inlet(Waitable):
         group: CallbackGroup = node.default_callback_group
         super().__init__(group)
         self._node, self._callback, self._longest = node, callback, longest
+        check_is_valid_msg_type(kind)
         with node.handle:
             self._subscription = _rclpy.Subscription(
                 node.handle, kind, topic, qos.get_c_qos_profile()
@@ -110,11 +110,11 @@ class Inlet(Waitable):
         """Unsubscribe."""
         self._node.remove_waitable(self)
         self._subscription.destroy_when_not_in_use()
-        _rcutils.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
+        _rcl.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
 
     def _allocate(self) -> None:
-        allocator = _rcutils.rcutils_get_default_allocator()
-        _rcutils.rcutils_uint8_array_init(
+        allocator = _rcl.rcutils_get_default_allocator()
+        _rcl.rcutils_uint8_array_init(
             ctypes.byref(self._bytes), 4096, ctypes.byref(allocator)
         )
 
@@ -147,13 +147,13 @@ class Inlet(Waitable):
                 None,
             )
             if result != OK:
-                _rcutils.rcutils_reset_error()
+                _rcl.rcutils_reset_error()
                 break
             size = self._bytes.length
             data = size if size > self._longest else ctypes.string_at(self._bytes.buffer, size)
             taken.append((data, bytes(self._info.publisher.data)))
         if self._bytes.capacity > SHRINK:
-            _rcutils.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
+            _rcl.rcutils_uint8_array_fini(ctypes.byref(self._bytes))
             self._allocate()
         return taken
 

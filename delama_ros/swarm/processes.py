@@ -118,10 +118,13 @@ class Processes:
         log = (self._folder / 'log' / f'{name}.log').read_text(errors='replace')
         return f'{name} ended with code {code}:\n' + '\n'.join(log.splitlines()[-10:])
 
-    def memory(self) -> int:
-        """Return the memory of all processes in bytes, shared pages counted once; 0 if unknown."""
+    def memory(self, name: str | None = None) -> int:
+        """Return the memory of one process or all in bytes, shared pages counted once.
+
+        0 if unknown.
+        """
         total = 0
-        for process in self._running.values():
+        for process in self._running.values() if name is None else [self._running[name]]:
             try:
                 lines = Path(f'/proc/{process.pid}/smaps_rollup').read_text().splitlines()
             except OSError:  # just ended, or not on Linux

@@ -1,10 +1,9 @@
 """What a serialised message says of itself, read before anything is unpacked; and its seal.
 
-DualVar and ModelParams begin alike, with the header and the label. They end with the seal, 16 bytes
-or none.
-The seal is HMAC-SHA256 of all bytes before it, under a key that the robots of a swarm share. These
-bytes name robot, step, phase and round, and a robot takes each of them once and only in the step it
-belongs to: a message that is recorded and sent again is refused.
+DualVar and ModelParams begin alike, with the header and the label. In a swarm with a key 16 bytes
+follow the serialised message, its seal: the beginning of HMAC-SHA256 of the message under the key.
+The message names robot, step, phase and round, and a robot takes each of them once and only in the
+step it belongs to: one that is recorded and sent again is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from pathlib import Path
 from delama_ros.core.agent.messages import Label
 
 SEAL = 16  # bytes
-SEALED = struct.pack('<I', SEAL)  # length of the list that holds it
 LEAST_KEY, MOST_KEY = 16, 4096  # bytes of a key file
 ORDER = {b'\x00\x00': '>', b'\x00\x01': '<'}  # first bytes of CDR → byte order
 NAME, FRAME = 64, 255  # most bytes of a robot's name and of a frame of the header
@@ -97,15 +95,12 @@ class SwarmKey:
             return cls(file.read(MOST_KEY + 1))
 
     def seal(self, data: bytes) -> bytes:
-        """Return a message whose empty place for the seal is filled in."""
-        return data[:-SEAL] + self._of(data[:-SEAL])
+        """Return a serialised message with its seal."""
+        return data + self._of(data)
 
     def sealed(self, data: bytes) -> bool:
         """Tell whether a message carries the seal that belongs to it."""
-        given = data[-SEAL:]
-        return data[-SEAL - 4 : -SEAL] == SEALED and hmac.compare_digest(
-            given, self._of(data[:-SEAL])
-        )
+        return hmac.compare_digest(data[-SEAL:], self._of(data[:-SEAL]))
 
     def _of(self, content: bytes) -> bytes:
         return hmac.digest(self._secret, content, 'sha256')[:SEAL]

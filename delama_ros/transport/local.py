@@ -96,7 +96,7 @@ class LocalTransport:
         first = self._tick
         waiting: dict[str, int] = {}
         for name, agent in self.agents.items():
-            self._ports[name].meet(frozenset(reach[name]))
+            self._ports[name].meet(step, frozenset(reach[name]))
             self._send(name, agent.begin(step, reach[name]), reach, traffic)
             waiting[name] = self._tick
         while not all(agent.done for agent in self.agents.values()):

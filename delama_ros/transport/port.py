@@ -30,10 +30,11 @@ LEVELS = 15
 # With labels and dual rows a step stays below 8 KB, also when a loop closure has moved all tiles.
 STEP_BYTES = 7_000
 NOTHING = 2**32 - 1  # in place of the number of a message: none is missing
-# Share of neighbours whose models are received in a step, of late. Below POOR everything is sent in
-# every step. Below GOOD what robots know of each other is limited to RELAYED bytes in a step: their
-# own maps, which are repaired, say it sooner.
-GOOD, POOR, RELAYED = 0.9, 0.45, 400
+# Share of neighbours whose local models are received in a step, of late. Below POOR everything is
+# sent in every step. Below GOOD bytes are limited further, by phase: repairs of what robots have
+# seen themselves come first.
+GOOD, POOR = 0.95, 0.35
+LOSSY_BYTES = {int(Phase.LOCAL): 1_000, int(Phase.UPDATE): 50}
 MEMORY = 0.2  # weight of the last step
 ASKED = 64  # robots that are asked at once for what was missed
 STRANGERS = 4096  # blocks held of all robots together whose models are not in use
@@ -77,14 +78,15 @@ class Port:
         self._last: dict[tuple[str, int], tuple[int, int]] = {}  # step and round received
         self._repair: dict[int, int] = {}  # by phase: first message whose content is sent again
         self._repaired: dict[int, tuple[int, int, int]] = {}  # when that was done last, by phase
-        self._heard: set[str] = set()  # robots whose models were received, ever ...
-        self._lately: set[str] = set()  # ... and in this step
+        self._met = -1  # step that began last
+        self._heard: dict[str, int] = {}  # step of the last local model received, by sender
         self._unheard: frozenset[str] = frozenset()  # neighbours of which none was received
-        self._success = 1.0  # share of neighbours whose models are received in a step, of late
+        self._success = 1.0  # share of neighbours whose local models were received, of late
         self._neighbours: frozenset[str] = frozenset()
         self._frames: dict[int, str] = {}  # of the last message, by phase
         self._received_frames: dict[tuple[str, int], str] = {}  # by sender and phase
-        self._step, self._spent = -1, 0  # bytes of models sent in a step
+        self._step = -1  # of the last model sent, and bytes of models sent in it, by phase
+        self._spent = dict.fromkeys(THRESHOLDS, 0)
         self._trusted: frozenset[str] = frozenset()
         self._named: dict[str, set[str]] = {}  # robots that a sender has named as sources
 
@@ -92,17 +94,17 @@ class Port:
         """Return a port like this one that has sent and received nothing yet."""
         return Port(self._robot, self._encoding)
 
-    def meet(self, neighbours: frozenset[str]) -> None:
+    def meet(self, step: int, neighbours: frozenset[str]) -> None:
         """Begin a step with these neighbours: newcomers need every block."""
         before = self._neighbours
         if before:
-            share = len(self._lately & before) / len(before)
+            share = sum(self._heard.get(r, -1) >= self._met for r in before) / len(before)
             self._success += MEMORY * (share - self._success)
         # Where little arrives, questions do not arrive either.
         if neighbours - before or self._success < POOR:
             self._repair = dict.fromkeys(self._encoders, 0)
-        self._unheard = (neighbours & before) - self._heard
-        self._neighbours, self._lately = neighbours, set()
+        self._unheard = (neighbours & before) - self._heard.keys()
+        self._met, self._neighbours = step, neighbours
 
     def trust(self, robots: frozenset[str]) -> None:
         """Hold what these robots send; all others share what is set aside for them."""
@@ -113,7 +115,7 @@ class Port:
         for phase in Phase:
             for held in (self._decoders, self._last, self._received_frames):
                 held.pop((robot, int(phase)), None)
-        self._heard.discard(robot)
+        self._heard.pop(robot, None)
         self._named.pop(robot, None)
 
     def pack(self, message: Message) -> Wire:
@@ -131,7 +133,8 @@ class Port:
         # Empty for a local model that was never corrected, as most are.
         epochs = {} if model.epochs == {message.robot: 0} else model.epochs
         gaps = {robot for (robot, _), held in self._decoders.items() if held.missing is not None}
-        asked = tuple(sorted(gaps | self._unheard)[:ASKED])
+        # Once in a phase is enough, also where many rounds follow.
+        asked = tuple(sorted(gaps | self._unheard)[:ASKED]) if message.round <= 1 else ()
         return Packet(
             **label_of(message, ModelLabel),
             sources=tuple(epochs),
@@ -155,14 +158,14 @@ class Port:
         if repair is not None:
             self._repaired[phase] = message.step, phase, message.round
         if message.step != self._step:
-            self._step, self._spent = message.step, 0
-        limit = max(STEP_BYTES - self._spent, 0)
-        if phase == Phase.UPDATE and POOR <= self._success < GOOD:
-            limit = min(limit, RELAYED)
+            self._step, self._spent = message.step, dict.fromkeys(THRESHOLDS, 0)
+        limit = STEP_BYTES - sum(self._spent.values())
+        if POOR <= self._success < GOOD:
+            limit = min(limit, LOSSY_BYTES[phase] - self._spent[phase])
         data = self._encoders[phase].encode(
-            message.model, repair=repair, restart=restart, limit=limit
+            message.model, repair=repair, restart=restart, limit=max(limit, 0)
         )
-        self._spent += len(data)
+        self._spent[phase] += len(data)
         return data
 
     def deliver(self, wire: Wire, agent: Agent) -> Refused | None:
@@ -211,8 +214,8 @@ class Port:
             model = self._changed(wire)
         else:
             raise ValueError(f'encoding is {wire.encoding}, expected 0 or 1')
-        self._heard.add(wire.robot)
-        self._lately.add(wire.robot)
+        if wire.phase == Phase.LOCAL:
+            self._heard[wire.robot] = max(wire.step, self._heard.get(wire.robot, -1))
         self._answer(wire)
         epochs = dict(zip(wire.sources, wire.epochs, strict=True)) or {wire.robot: 0}
         model = Model(model.codes, model.theta, model.evidence, epochs)

@@ -67,5 +67,4 @@ def wire_bytes(wire: Wire, frame: str = 'map', *, sealed: bool = False) -> int:
         cdr.texts(wire.names)
         cdr.numbers(8, len(wire.x))
         cdr.numbers(8, len(wire.y))
-    cdr.numbers(1, SEAL if sealed else 0)
-    return 4 + cdr.bytes  # behind the encapsulation header
+    return 4 + cdr.bytes + SEAL * sealed  # behind the encapsulation header

@@ -5,11 +5,11 @@ import struct
 from delama_ros.core.agent.messages import Label
 
 
-def serialised(label: Label, size: int = 100, stamp: float = 0.0, end: bytes = b'') -> bytes:
-    """Return a message that begins with this label and has this size and end."""
+def serialised(label: Label, size: int = 100, stamp: float = 0.0) -> bytes:
+    """Return a message that begins with this label and has this size."""
     name = label.robot.encode() + b'\0'
     data = struct.pack('<iI', int(stamp), round(1e9 * (stamp % 1)))
     data += struct.pack('<I4s', 4, b'map\0') + struct.pack('<I', len(name)) + name
     data += bytes(-len(data) % 8)
     data += struct.pack('<QBxH4xQ', label.step, label.phase, label.round, label.fingerprint)
-    return (b'\0\1\0\0' + data).ljust(size - len(end), b'\0') + end
+    return (b'\0\1\0\0' + data).ljust(size, b'\0')

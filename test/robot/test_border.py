@@ -9,8 +9,8 @@ from serialised import serialised
 
 from delama_ros.core.agent.messages import Label
 from delama_ros.core.agent.refusal import Refusal, Refused
-from delama_ros.robot.border import BYTES, MESSAGES, NAMES, Border
-from delama_ros.transport.envelope import SEAL, SEALED, SwarmKey, read_envelope
+from delama_ros.robot.border import BYTES, MESSAGES, NAMES, STRANGERS, Border
+from delama_ros.transport.envelope import SwarmKey, read_envelope
 
 KEY = SwarmKey(b'sixteen letters.')
 
@@ -28,7 +28,7 @@ class Gate:
         make: Callable[[bytes], bytes] = bytes, size: int = 100,
     ) -> Refusal | None:
         label = Label(robot, self.step if step is None else step, 0, 0, 7)
-        data = make(serialised(label, size, end=SEALED + bytes(SEAL)))
+        data = make(serialised(label, size))
         checked = self.border.check(
             data, topic, (publisher or robot).encode(), self.step, lambda *_: True, self.unwanted
         )
@@ -104,11 +104,15 @@ def test_a_publisher_of_many_names_makes_room_for_others() -> None:
     gate.border.trusted = frozenset(['name0'])
     for i in range(3 * NAMES):
         gate.check(f'name{i}', 'liar')
-    assert len(gate.border.names) == NAMES
+    assert len(gate.border.names) == STRANGERS + 1
     assert gate.check('last', 'liar') is Refusal.TOO_MANY_ROBOTS
     assert gate.check('eve') is None
     assert {'bob', 'eve', 'name0'} < gate.border.names
     assert len(gate.dropped) == 1
+    assert len(gate.border.names) == STRANGERS + 1
+    for i in range(2 * NAMES):  # robots that take part make room for others, up to a limit
+        gate.border.trusted = gate.border.names
+        gate.check(f'robot{i}')
     assert len(gate.border.names) == NAMES
 
 

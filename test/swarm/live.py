@@ -24,6 +24,7 @@ class LiveSwarm:
         self.swarm = swarm
         self.record = Record(swarm.robots, swarm.steps, free=swarm.free)
         self.diagnostics: dict[str, dict[str, str]] = {}
+        self.environment = environment
         self.processes = Processes(folder, environment)
         self._folder = folder
         self._context = rclpy.Context()

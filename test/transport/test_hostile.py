@@ -78,7 +78,7 @@ def changed(wire: Wire, rng: np.random.Generator) -> Wire:
 def test_ten_thousand_hostile_messages() -> None:
     rng = np.random.default_rng(0)
     victim, port = agent('me'), Port('me', Encoding.DELTA)
-    port.meet(frozenset(PEERS))
+    port.meet(STEP, frozenset(PEERS))
     port.pack(victim.begin(STEP + 1, PEERS)[0])
     victim = agent('me')
     wires: list[Wire] = []

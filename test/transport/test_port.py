@@ -96,9 +96,9 @@ def test_what_was_missed_is_asked_for_and_sent_again() -> None:
 
 def test_newcomers_are_sent_everything() -> None:
     a, c = Port('a', Encoding.DELTA), Port('c', Encoding.DELTA)
-    a.meet(frozenset(['b']))
+    a.meet(1, frozenset(['b']))
     a.pack(model(1.0))
-    a.meet(frozenset(['b', 'c']))
+    a.meet(2, frozenset(['b', 'c']))
     assert np.allclose(received(c, a.pack(model(1.0, step=2))), 1.0, rtol=0.04)
 
 

@@ -79,7 +79,7 @@ class Agent:
         self._inbox = Inbox(name, fingerprint, self.shape, settings)
         self._stage: Stage = (Phase.DONE, 0, 0)
         self._expected: frozenset[str] = frozenset()
-        # Neighbours that are not waited for, such as those that let a deadline pass in this step.
+        # Neighbours that let a deadline pass in this step; they are not waited for until the next.
         self._silent: frozenset[str] = frozenset()
 
     # -- for the driver -------------------------------------------------------------------------
@@ -149,15 +149,12 @@ class Agent:
         """How much each block has faded since it came, (n, 1); None without forgetting."""
         return self._learner.fade if self.settings.accumulate == 'forget' else None
 
-    def begin(
-        self, step: int, neighbours: Iterable[str], unhurried: Iterable[str] = ()
-    ) -> list[Message]:
+    def begin(self, step: int, neighbours: Iterable[str]) -> list[Message]:
         """Begin a time step: learn from what was observed (Algorithm 1).
 
         Args:
             step: number of the time step, higher than the last one.
             neighbours: names of the agents to exchange messages with.
-            unhurried: those of them that are not waited for; what they send in time is used.
 
         Returns:
             The messages to send first.
@@ -171,7 +168,7 @@ class Agent:
         self.step = step
         self.weights, self.z = {}, 0.0
         self._learner.learn()
-        self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset(unhurried)
+        self._expected, self._silent = frozenset(neighbours) - {self.name}, frozenset()
         self._inbox.open(step, self._expected)
         self._stage = (Phase.LOCAL, 0, 0)
         return [self._params(self.local)]
@@ -194,6 +191,12 @@ class Agent:
         """Whether all neighbours that are waited for have answered in the current round."""
         waited_for = self._expected - self._silent
         return not self.done and self._inbox.answered(self._stage, waited_for)
+
+    @property
+    def missing(self) -> frozenset[str]:
+        """Neighbours that are waited for and have not answered in the current round."""
+        waited_for = self._expected - self._silent
+        return frozenset(r for r in waited_for if not self._inbox.answered(self._stage, [r]))
 
     @property
     def done(self) -> bool:

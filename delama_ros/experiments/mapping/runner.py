@@ -71,7 +71,7 @@ def run_swarm(
     mappers = [make_mapper(name, checkpoint, **changes) for name in names]
     ports = [port(name) for name in names]
     for own, neighbours in zip(ports, peers, strict=True):
-        own.meet(frozenset(neighbours))
+        own.meet(0, frozenset(neighbours))
     for t in range(len(run.poses) // scans):
         sent = np.zeros(robots)
         messages: list[list[Message]] = []

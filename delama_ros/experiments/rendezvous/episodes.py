@@ -87,7 +87,7 @@ def run_models(
     for i in range(robots):
         mapper = make_mapper(f'robot_{i}', checkpoint)
         sender, receiver = Port(f'robot_{i}', Encoding.DELTA), Port('peer', Encoding.DELTA)
-        sender.meet(frozenset(['peer']))
+        sender.meet(0, frozenset(['peer']))
         back = inverse(frames[i])
         own.append([])
         received.append([])
