@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.blocks import Codes, Model, decode, encode
+from delama_ros.core.blocks import Codes, Model
 from delama_ros.geometry.grid import Bools
 from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel
 
@@ -96,18 +96,18 @@ class Agreement:
         said = np.minimum(model.evidence / SURE, 1.0).astype(np.float32)
         sure = np.where(model.evidence >= LOOKED, said, np.float32(0.0))
         known = sure > 0
-        inner = _around(_padded(known.reshape(-1, PARTS, PARTS), model.codes, 1), 1, np.logical_and)
+        around = _neighbours(model.codes)
+        inner = _around(_padded(known.reshape(-1, PARTS, PARTS), around, 1), 1, np.logical_and)
         looked = known[:, self._part]
         wall = looked & (deviations >= WALL - self._bias)
         free = looked & (deviations < FREE - self._bias)
-        wide = _padded(
-            np.stack((free, wall)).reshape(2, -1, self._size, self._size), model.codes, CLOSE
-        )
-        beside = wide[0, :, CLOSE - BESIDE : BESIDE - CLOSE, CLOSE - BESIDE : BESIDE - CLOSE]
+        both = np.stack((free, wall), 1).reshape(-1, 2, self._size, self._size)
+        wide = _padded(both, around, CLOSE)
+        beside = wide[:, 0, CLOSE - BESIDE : BESIDE - CLOSE, CLOSE - BESIDE : BESIDE - CLOSE]
         clear = _around(beside, BESIDE, np.logical_and).reshape(free.shape)
         clear &= inner.reshape(known.shape)[:, self._part]
         face = wall & _around(beside, BESIDE, np.logical_or).reshape(free.shape)
-        near = _around(wide[1], CLOSE, np.logical_or).reshape(free.shape)
+        near = _around(wide[:, 1], CLOSE, np.logical_or).reshape(free.shape)
         return Sketch(model.codes, face, clear, near, sure)
 
     def views(self, sketches: Sequence[Sketch]) -> Views:
@@ -173,20 +173,26 @@ def _around(wide: Bools, ring: int, combine: np.ufunc) -> Bools:
     return out
 
 
-def _padded(cells: Bools, codes: Codes, ring: int) -> Bools:
-    """Return tiles (..., n, C, C) with a ring of cells of their neighbours; beyond, none is set."""
-    *lead, tiles, size, _ = cells.shape
-    wide = np.zeros((*lead, tiles, size + 2 * ring, size + 2 * ring), np.bool_)
-    if not tiles:
-        return wide
-    keys = decode(codes)
-    ends = {-1: (slice(0, ring), slice(size - ring, size)),
-            0: (slice(ring, size + ring), slice(0, size)),
-            1: (slice(size + ring, size + 2 * ring), slice(0, ring))}  # fmt: skip
-    for dx, (to_x, from_x) in ends.items():
-        for dy, (to_y, from_y) in ends.items():
-            wanted = encode(keys + np.array([dx, dy], keys.dtype))
-            at = np.minimum(np.searchsorted(codes, wanted), tiles - 1)
-            here = np.flatnonzero(codes[at] == wanted)
-            wide[..., here, to_y, to_x] = cells[..., at[here], from_y, from_x]
+def _neighbours(codes: Codes) -> npt.NDArray[np.intp]:
+    """Return which tiles lie around each, (3, 3, n) indexed [1 + dy, 1 + dx]; n: none does."""
+    steps = np.arange(-1, 2)
+    # Codes are x · 2³² + y and a constant.
+    wanted = codes + (steps[None, :, None] << 32) + steps[:, None, None]
+    at = np.searchsorted(codes, wanted)
+    return np.where(np.append(codes, -1)[at] == wanted, at, len(codes))
+
+
+def _padded(cells: Bools, around: npt.NDArray[np.intp], ring: int) -> Bools:
+    """Return tiles (n, ..., C, C) with a ring of cells of their neighbours; beyond, none is set."""
+    size = cells.shape[-1]
+    known = np.concatenate((cells, np.zeros_like(cells, shape=(1, *cells.shape[1:]))))
+    wide = np.empty((*cells.shape[:-2], size + 2 * ring, size + 2 * ring), np.bool_)
+    ends = (
+        (slice(0, ring), slice(size - ring, size)),
+        (slice(ring, size + ring), slice(0, size)),
+        (slice(size + ring, size + 2 * ring), slice(0, ring)),
+    )
+    for (to_y, from_y), row in zip(ends, around, strict=True):
+        for (to_x, from_x), tiles in zip(ends, row, strict=True):
+            wide[..., to_y, to_x] = known[..., from_y, from_x][tiles]
     return wide

@@ -50,6 +50,7 @@ from delama_ros.core.memory import fading, local_solve
 from delama_ros.core.settings import Settings
 from delama_ros.mapping.tiles import TileModel
 from delama_ros.mapping.trust import CONFIRMED, Trust
+from delama_ros.mapping.verdict import Verdict
 
 BEFORE = ''  # stands for all robots, as far as they were known before a restart
 
@@ -114,7 +115,7 @@ class Fusion:
         self._confirmed = {r: m for r, m in self._confirmed.items() if r in kept or r in admitted}
         for robot, model in admitted.items():
             # Whoever says more and more that is wrong counts with what it said before.
-            said = self.trust.verdicts[robot]
+            said = self.trust.verdicts.get(robot, Verdict(0.0, 0.0))
             better = said.against <= self._against.get(robot, math.inf)
             if said.agreed >= CONFIRMED and (better or robot not in self._confirmed):
                 self._confirmed[robot], self._against[robot] = model, said.against

@@ -19,7 +19,7 @@ steps, each time more.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import astuple, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,45 +30,22 @@ from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools
 from delama_ros.mapping.agreement import Agreement, Sketch, Views
 from delama_ros.mapping.tiles import PARTS, TileModel
+from delama_ros.mapping.verdict import (
+    CHANGES,
+    LONGEST,
+    STRIKES,
+    Found,
+    Suspect,
+    Verdict,
+    allowed,
+)
 
 OWN = 2.0  # witnesses that the own map counts as
-# A map is wrong if it contradicts more metres than BASE plus RATE of all that can be compared.
-BASE, RATE = 2.5, 0.2
 TILE = 0.3  # m in one tile that are contradicted, and more than agree: the tile is dropped
-WAIT = 3  # steps that a map must be in order before its robot is believed again; doubles each time
-LONGEST = 48
-NAMED = 3  # witnesses that a status text names
-TEXT = 128  # characters of it, as PeerStatus.msg has them
 SLACK = 1.25  # rounding of messages, and M in place of A
 CONFIRMED = 5.0  # m that must agree of what a robot said before it was caught
 IMPOSSIBLE = 4.0  # times what a scanner can produce: no rounding explains that
 HEAVY = 4.0  # times the middle of what robots claim: more evidence than that does not count
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the last comparison said about a robot's map."""
-
-    against: float  # m that contradict what others have seen
-    agreed: float  # m that agree
-    since: int | None = None  # step from which on the robot is not believed
-    impossible: bool = False  # no scanner can have produced it
-    witnesses: tuple[str, ...] = ()  # who saw the opposite of most; '' is this robot itself
-
-    @property
-    def text(self) -> str:
-        """Why the robot is not believed, in one line; empty if it is."""
-        if self.since is None:
-            return ''
-        if self.impossible:
-            return f'distrusted since step {self.since}: claims what no scanner can measure'
-        compared = self.against + self.agreed
-        share = 100 * self.against / max(compared, 1e-9)
-        said = f'distrusted since step {self.since}: contradicts {share:.0f} % of {compared:.0f} m'
-        *most, last = [name or 'this robot' for name in self.witnesses[:NAMED]] or ['others']
-        who = f'{", ".join(most)} and {last}' if most else last
-        text = f'{said} that {who} {"has" if len(self.witnesses) == 1 else "have"} seen'
-        return text if len(text) <= TEXT else f'{said} that others have seen'
 
 
 class _Bounded(NamedTuple):
@@ -83,14 +60,6 @@ class _Said(NamedTuple):
     sketch: Sketch
 
 
-@dataclass
-class _Suspect:
-    since: int
-    wait: int
-    clean: int = 0  # steps in a row in which its map was in order
-    distrusted: bool = True
-
-
 class Trust:
     """Judges the models that a robot receives, step by step."""
 
@@ -99,13 +68,16 @@ class Trust:
 
         Args:
             model: what the models mean.
-            settings: λ1 of local learning.
+            settings: λ1 of local learning, forgetting, and the distance: with another than the
+                overlap of maps, as in comparisons, the graph alone decides whose model counts.
         """
+        self._judges = settings.distance == 'overlap'
         self._agreement = Agreement(model)
         self._target = float(np.abs(model.targets).max())
         self._ridge = 2 * float(settings.lambda1_local)
         self._cells = model.cells
-        self._suspects: dict[str, _Suspect] = {}
+        self._strikes = CHANGES if settings.accumulate == 'forget' else STRIKES
+        self._suspects: dict[str, Suspect] = {}
         self._step = 0
         self._cap, self._robots = 0.0, 1
         self._accepted: list[Sketch] = []  # the own and those believed, of this step
@@ -130,6 +102,8 @@ class Trust:
             own: model of the robot's own data.
             models: by robot, those of robots that left included.
         """
+        if not self._judges:
+            return dict(models)
         self._step = step
         names = list(models)
         peaks = [float(m.evidence.max(initial=0.0)) for m in (own, *models.values())]
@@ -142,7 +116,7 @@ class Trust:
         bounded = [self._bounded(models[name], self._cap) for name in names]
         views = self._agreement.views([sketch, *(b.sketch for b in bounded)])
         out = np.array([self._unlikely(n, b) for n, b in zip(names, bounded, strict=True)], bool)
-        self._note(names, self._wrong(views, names, out))
+        self._note(names, *self._wrong(views, names, out))
         believed = np.array([True, *(name not in self.distrusted for name in names)])
         kept = self._outvoted(views, believed)
         admitted, self._accepted = {}, [sketch]
@@ -165,6 +139,8 @@ class Trust:
             models: by robot.
             least: m that must agree with what others have seen.
         """
+        if not self._judges:
+            return dict(models)
         admitted = {}
         witness = np.array([OWN, *np.ones(len(self._accepted) - 1), 0.0])
         for name, model in models.items():
@@ -172,7 +148,8 @@ class Trust:
             bounded, sketch, _ = self._bounded(model, self._cap * sources)
             views = self._agreement.views([*self._accepted, sketch])
             against, agreed = (part[-1] for part in self._agreement.tally(views, witness))
-            if agreed.sum() >= least and _excess(float(against.sum()), float(agreed.sum())) <= 0:
+            total = float(against.sum()), float(agreed.sum())
+            if total[1] >= least and total[0] <= allowed(*total):
                 out = views.codes[(against >= TILE) & (against > agreed)]
                 admitted[name] = bounded.take(~np.isin(bounded.codes, out))
         return admitted
@@ -201,10 +178,10 @@ class Trust:
 
     def state(self) -> dict[str, npt.NDArray[Any]]:
         """Return who is under suspicion, as arrays."""
-        rows = [(s.since, s.wait, s.clean, s.distrusted) for s in self._suspects.values()]
+        rows = [astuple(suspect) for suspect in self._suspects.values()]
         return {
             'suspects': np.array(list(self._suspects), np.str_),
-            'suspicions': np.array(rows, np.int64).reshape(-1, 4),
+            'suspicions': np.array(rows, np.int64).reshape(-1, 5),
         }
 
     def restore(self, state: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -214,12 +191,14 @@ class Trust:
             ValueError: if the arrays do not fit together.
         """
         names, rows = state.get('suspects', np.zeros(0, np.str_)), state.get('suspicions')
-        rows = np.zeros((0, 4), np.int64) if rows is None else rows
-        if rows.shape != (len(names), 4):
-            raise ValueError(f'saved suspicions have shape {rows.shape}, expected {len(names)} × 4')
+        rows = np.zeros((0, 5), np.int64) if rows is None else rows
+        if rows.shape != (len(names), 5):
+            raise ValueError(f'saved suspicions have shape {rows.shape}, expected {len(names)} × 5')
         self._suspects = {
-            str(name): _Suspect(since, min(max(wait, WAIT), LONGEST), clean, bool(distrusted))
-            for name, (since, wait, clean, distrusted) in zip(names, rows.tolist(), strict=True)
+            str(name): Suspect(strikes, clean, bool(distrusted), since, min(wait, LONGEST))
+            for name, (strikes, clean, distrusted, since, wait) in zip(
+                names, rows.tolist(), strict=True
+            )
         }
         self.verdicts = {}
 
@@ -236,28 +215,30 @@ class Trust:
             views = self._agreement.views([before.sketch, said.sketch])
             tally = self._agreement.tally(views, (1.0, 0.0))
             against, agreed = (float(part[1].sum()) for part in tally)
-            if _excess(against, agreed) > 0:
+            if against > allowed(against, agreed):
                 itself = replace(itself, against=against, agreed=agreed, witnesses=(name,))
         if not itself.witnesses:  # else it is held to what it said before
             self._said[name] = _Said(self._step, epoch, said.sketch)
         self.verdicts[name] = itself
         return itself.impossible or bool(itself.witnesses)
 
-    def _wrong(self, views: Views, names: list[str], unlikely: Bools) -> frozenset[str]:
-        """Return whose maps contradict those of others, and complete the verdicts.
+    def _wrong(self, views: Views, names: list[str], unlikely: Bools) -> tuple[Bools, Bools]:
+        """Return whose maps contradict those of others, and whose gravely; complete the verdicts.
 
         First those that contradict the own map, which nobody can outvote; then, as long as a map
         contradicts the majority of the others, the worst one is taken out.
         """
-        out = unlikely | (self._judged(views, ~np.ones_like(unlikely))[2] > 0)
+        own = self._judged(views, np.zeros_like(unlikely))
+        out, grave = unlikely | (own.excess > 0), unlikely | own.grave
         judged = out.copy()
         while True:
-            against, agreed, excess = self._judged(views, ~judged)
-            share = np.where(judged | (excess <= 0), -1.0, against / np.maximum(agreed, 1e-9))
+            found = self._judged(views, ~judged)
+            share = found.against / np.maximum(found.agreed, 1e-9)
+            share[judged | (found.excess <= 0)] = -1.0
             if share.max(initial=-1.0) < 0:
                 break
             judged[np.argmax(share)] = True
-        out |= excess > 0
+        out, grave = out | (found.excess > 0), grave | found.grave
         witness = np.array([OWN, *(~judged)], np.float32)
         for k, name in enumerate(names):
             if name in self.verdicts[name].witnesses:
@@ -265,34 +246,27 @@ class Trust:
             saw = witness * self._agreement.opposed(views, k + 1) if out[k] else np.zeros(0)
             who = [('', *names)[s] for s in np.argsort(-saw, kind='stable') if saw[s] > 0]
             self.verdicts[name] = replace(
-                self.verdicts[name], against=float(against[k]), agreed=float(agreed[k]),
-                witnesses=tuple(who),
+                self.verdicts[name], against=float(found.against[k]),
+                agreed=float(found.agreed[k]), witnesses=tuple(who),
             )
-        return frozenset(name for name, wrong in zip(names, out, strict=True) if wrong)
+        return out, grave
 
-    def _judged(self, views: Views, witnesses: Bools) -> tuple[Floats, Floats, Floats]:
-        """Return m of other maps that the own and some of them contradict; that agree; excess."""
+    def _judged(self, views: Views, witnesses: Bools) -> Found:
+        """Return how far the other maps fit what the own and some of them say."""
         tally = self._agreement.tally(views, np.array([OWN, *witnesses], np.float32))
         against, agreed = (part.sum(1)[1:].astype(float) for part in tally)
-        return against, agreed, _excess(against, agreed)
+        return Found(against, agreed)
 
-    def _note(self, names: list[str], wrong: frozenset[str]) -> None:
+    def _note(self, names: list[str], wrong: Bools, grave: Bools) -> None:
         """Keep account of who is believed."""
-        for name in names:
+        for name, bad, worse in zip(names, wrong.tolist(), grave.tolist(), strict=True):
+            if bad:
+                self._suspects.setdefault(name, Suspect())
             suspect = self._suspects.get(name)
-            if name in wrong:
-                if suspect is None:
-                    suspect = self._suspects[name] = _Suspect(self._step, WAIT)
-                elif not suspect.distrusted:
-                    suspect.since, suspect.distrusted = self._step, True
-                    suspect.wait = min(2 * suspect.wait, LONGEST)
-                suspect.clean = 0
-            elif suspect is not None and suspect.distrusted:
-                suspect.clean += 1
-                suspect.distrusted = suspect.clean < suspect.wait
-            if suspect is not None and suspect.distrusted:
-                said = self.verdicts[name]
-                self.verdicts[name] = replace(said, since=suspect.since)
+            if suspect is not None:
+                suspect.note(self._step, self._strikes, wrong=bad, grave=worse)
+                if suspect.distrusted:
+                    self.verdicts[name] = replace(self.verdicts[name], since=suspect.since)
 
     def _outvoted(self, views: Views, believed: Bools) -> Bools:
         """Return which tiles (S, n) of maps count: not those in which a map is outvoted."""
@@ -311,8 +285,3 @@ class Trust:
             tiles = np.flatnonzero(out.any(0))
             kept[np.argmax(share, axis=0)[tiles], tiles] = False
             tally = self._agreement.tally(views.masked(kept), witness)
-
-
-def _excess(against: Floats | float, agreed: Floats | float) -> Floats:
-    """Return by how many metres a map contradicts more than an honest one may."""
-    return np.asarray(against - BASE - RATE * (np.asarray(against) + agreed))

@@ -4,41 +4,10 @@ import numpy as np
 import pytest
 
 from delama_ros.core.blocks import Model
-from delama_ros.geometry.grid import OccupancyMap
 from delama_ros.mapping.agreement import Agreement
-from delama_ros.mapping.default import make_mapper, packaged
-from delama_ros.mapping.scan import Scan
-from delama_sim.lidar import Lidar
-from delama_sim.rays import RayCaster
+from delama_ros.mapping.default import packaged
 
 AGREEMENT = Agreement(packaged().model)
-
-
-def hall(wall_at: float, thickness: float = 0.1) -> OccupancyMap:
-    """A room of 8 m x 4 m that a wall divides."""
-    cells = np.zeros((100, 180), np.int8)
-    cells[[*range(8), *range(92, 100)]] = 100
-    cells[:, [*range(8), *range(172, 180)]] = 100
-    at = round(wall_at / 0.05) + 8
-    cells[:, at : at + round(thickness / 0.05)] = 100
-    return OccupancyMap(cells, 0.05, (0.0, 0.0, 0.0))
-
-
-def seen(plan: OccupancyMap, *places: tuple[float, float]) -> Model:
-    """Return what a robot learns that scans from some places, all around."""
-    lidar = Lidar()
-    mapper = make_mapper('robot', packaged())
-    for place in places:
-        for k in range(3):
-            pose = (*place, 0.1 * k)
-            ranges = lidar.scan(RayCaster(plan), np.array([pose]), None)[0][0]
-            mapper.add_scan(
-                Scan(ranges.astype(np.float64), lidar.angle_min, lidar.angle_increment,
-                     lidar.range_min, lidar.range_max),
-                pose,
-            )
-    mapper.begin(1, ())
-    return mapper.agent.local
 
 
 def compared(*models: Model, witness=None):
@@ -50,7 +19,7 @@ def compared(*models: Model, witness=None):
 LEFT, RIGHT = (2.0, 2.0), (6.5, 2.5)
 
 
-def test_a_map_agrees_with_itself():
+def test_a_map_agrees_with_itself(hall, seen):
     model = seen(hall(4.0), LEFT)
     against, agreed = compared(model, model)
     assert (against == 0).all()
@@ -58,13 +27,13 @@ def test_a_map_agrees_with_itself():
 
 
 @pytest.mark.parametrize('thickness', [0.1, 0.2, 0.4])
-def test_both_sides_of_a_wall_do_not_contradict_each_other(thickness):
+def test_both_sides_of_a_wall_do_not_contradict_each_other(hall, seen, thickness):
     plan = hall(4.0, thickness)
     against, _ = compared(seen(plan, LEFT), seen(plan, RIGHT))
     assert against.max() < 0.6  # of 4 m
 
 
-def test_a_wall_in_the_open_counts_with_its_length():
+def test_a_wall_in_the_open_counts_with_its_length(hall, seen):
     without = seen(hall(7.9), LEFT, (6.0, 2.0))
     within = seen(hall(4.0), LEFT)
     against, agreed = compared(without, within)
@@ -73,7 +42,7 @@ def test_a_wall_in_the_open_counts_with_its_length():
     assert agreed[0] > 3
 
 
-def test_the_majority_decides():
+def test_the_majority_decides(hall, seen):
     true, false = seen(hall(4.0), LEFT), seen(hall(3.0), LEFT)
     one_to_one, _ = compared(true, false)
     assert (one_to_one > 2).all()
@@ -85,13 +54,13 @@ def test_the_majority_decides():
     assert against[0] > 2
 
 
-def test_little_evidence_says_little():
+def test_little_evidence_says_little(hall, seen):
     true, false = seen(hall(4.0), LEFT), seen(hall(3.0), LEFT)
     faint = Model(false.codes, false.theta, false.evidence * 0.01, false.epochs)
     assert compared(true, faint)[0].max() < 0.2 * compared(true, false)[0].max()
 
 
-def test_maps_without_a_tile_in_common_say_nothing():
+def test_maps_without_a_tile_in_common_say_nothing(hall, seen):
     one = seen(hall(4.0), LEFT)
     far = Model(one.codes + (1000 << 32), one.theta, one.evidence, one.epochs)
     against, agreed = compared(one, far)
