@@ -16,6 +16,6 @@ setup(
             'web/*/static/*', 'py.typed',
         ],
         'delama_sim': ['py.typed'],
-        **{package: ['*'] for package in SHARED},
+        **{package: ['*', '*/*'] for package in SHARED},
     },
 )

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from delama_ros.core.blocks import Floats, Model
+from delama_ros.core.blocks import Codes, Floats, Model
 from delama_ros.core.settings import Settings
 from delama_ros.geometry.grid import Bools
 from delama_ros.mapping.agreement import Agreement, Sketch, Views
@@ -58,6 +58,16 @@ class _Said(NamedTuple):
     step: int
     epoch: int
     sketch: Sketch
+    model: Model
+    pending: Codes  # tiles that have not changed since the epoch began: corrections take steps to send
+
+    def pending_in(self, model: Model) -> Codes:
+        """Return which of the tiles that may still be corrected are in a later model as they were."""
+        old, new = self.model, model
+        shared = np.isin(old.codes, new.codes) & np.isin(old.codes, self.pending)
+        at = np.searchsorted(new.codes, old.codes[shared])
+        same = (old.theta[shared] == new.theta[at]).all(axis=(1, 2))
+        return old.codes[shared][same]
 
 
 class Trust:
@@ -206,19 +216,25 @@ class Trust:
         """Return whether a map cannot be, whatever others have seen; begins the robot's verdict.
 
         It claims what no scanner measures, or contradicts what its robot itself has said before,
-        without having corrected its poses in between.
+        without having corrected its poses in between. A correction of a large map takes several
+        steps to arrive: until a tile changes for the first time, it may be one of those to come.
         """
         epoch = said.model.epochs.get(name, 0)
         itself = Verdict(0.0, 0.0, impossible=said.impossible)
         before = self._said.get(name)
-        if before is not None and before.epoch == epoch and self._step <= before.step + LONGEST:
-            views = self._agreement.views([before.sketch, said.sketch])
+        pending = said.model.codes[:0]
+        if before is not None and before.epoch != epoch:
+            pending = before._replace(pending=before.model.codes).pending_in(said.model)
+        elif before is not None and self._step <= before.step + LONGEST:
+            pending = before.pending_in(said.model)
+            corrected = before.pending[~np.isin(before.pending, pending)]
+            views = self._agreement.views([before.sketch.without(corrected), said.sketch])
             tally = self._agreement.tally(views, (1.0, 0.0))
             against, agreed = (float(part[1].sum()) for part in tally)
             if against > allowed(against, agreed):
                 itself = replace(itself, against=against, agreed=agreed, witnesses=(name,))
         if not itself.witnesses:  # else it is held to what it said before
-            self._said[name] = _Said(self._step, epoch, said.sketch)
+            self._said[name] = _Said(self._step, epoch, said.sketch, said.model, pending)
         self.verdicts[name] = itself
         return itself.impossible or bool(itself.witnesses)
 

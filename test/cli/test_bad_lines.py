@@ -204,6 +204,6 @@ def test_a_bad_command_line(
     assert len(said.splitlines()) == 1
     assert len(said) < 2000
     # It names a value or an option of the line; without one, the command that lacks it.
-    words = [w[:60] for part in line[1:] for w in re.split('[=#]', part.strip('-')) if w]
+    words = [w[:60] for part in line[1:] or line for w in re.split('[=#]', part.strip('-')) if w]
     named = ["''", 'arguments are required']
     assert any(word in said for word in [*words, *named])

@@ -212,7 +212,7 @@ def test_state_is_saved_and_restored():
         restarted.restore(parts.remove('a').state())
         parts.add(restarted)
         np.testing.assert_array_equal(restarted.theta[1], whole.agents['a'].theta[1])
-    with pytest.raises(ValueError, match='saved b has shape'):
+    with pytest.raises(ValueError, match='b has shape'):
         Agent('a', settings, shape=(K, C + 1)).restore(restarted.state())
 
 

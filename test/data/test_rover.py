@@ -17,12 +17,15 @@ def line(microseconds: int, left: int, right: int, range_mm: int = 2000) -> str:
 def test_wheels_and_ranges_are_read(tmp_path: Path) -> None:
     path = tmp_path / 'run.dat.gz'
     turn = round(2000 * 0.33 * math.pi / 2 / (2 * math.pi * 0.077))  # a wheel for 90° on the spot
-    lines = [line(10**6, 5, 7), line(2 * 10**6, 2005, 2007), line(3 * 10**6, 2005, 2007 + turn)]
+    # It stands still after each move: a scan is older than the encoder counts beside it.
+    moves = [(5, 7), (2005, 2007), (2005, 2007), (2005, 2007 + turn), (2005, 2007 + turn)]
+    lines = [line((k + 1) * 10**6, *wheels) for k, wheels in enumerate(moves)]
     path.write_bytes(gzip.compress('\n'.join(lines).encode()))
     log = read_log(path)
     assert log.name == 'run'
-    assert [r.stamp for r in log.readings] == [1.0, 2.0, 3.0]
-    (x0, y0, _), (x1, y1, yaw1), (_, _, yaw2) = (r.pose for r in log.readings)
+    assert [r.stamp for r in log.readings] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    (x0, y0, _), (x1, y1, yaw1), (_, _, yaw2) = (r.pose for r in log.readings[::2])
+    assert x0 < log.readings[1].pose[0] < x1
     assert x1 - x0 == pytest.approx(2 * math.pi * 0.077)  # one turn of both wheels
     assert y0 == y1 == yaw1 == 0.0
     assert yaw2 == pytest.approx(math.pi / 2, abs=1e-3)

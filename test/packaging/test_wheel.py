@@ -76,5 +76,7 @@ def test_a_plan_is_drawn_and_maps_are_measured(wheel: Path) -> None:
 
 def test_files_of_the_wheel_are_those_of_the_tree(wheel: Path) -> None:
     for folder in ('config', 'msg'):
-        names = {file.name for file in (wheel / 'delama_ros' / 'share' / folder).iterdir()}
-        assert names - {'__pycache__'} == {file.name for file in (ROOT / folder).iterdir()}
+        packed = wheel / 'delama_ros' / 'share' / folder
+        names = {file.relative_to(packed) for file in packed.rglob('*') if file.suffix != '.pyc'}
+        names = {name for name in names if name.name != '__pycache__'}
+        assert names == {file.relative_to(ROOT / folder) for file in (ROOT / folder).rglob('*')}

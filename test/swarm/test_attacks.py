@@ -62,7 +62,7 @@ def attack(swarm: LiveSwarm, kind: str) -> None:
 
 
 def refused(swarm: LiveSwarm, robot: str, reason: str) -> int:
-    return int(swarm.diagnostics[robot].get(f'refused, {reason}', 0))
+    return int(swarm.diagnostics.get(robot, {}).get(f'refused, {reason}', 0))
 
 
 def test_attacks_do_little_and_end_with_the_attacker(swarm: LiveSwarm) -> None:
