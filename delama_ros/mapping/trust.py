@@ -59,15 +59,14 @@ class _Said(NamedTuple):
     epoch: int
     sketch: Sketch
     model: Model
-    pending: Codes  # tiles that have not changed since the epoch began: corrections take steps to send
+    pending: Codes  # tiles that have not changed since the epoch began, but still may
 
     def pending_in(self, model: Model) -> Codes:
-        """Return which of the tiles that may still be corrected are in a later model as they were."""
-        old, new = self.model, model
-        shared = np.isin(old.codes, new.codes) & np.isin(old.codes, self.pending)
-        at = np.searchsorted(new.codes, old.codes[shared])
-        same = (old.theta[shared] == new.theta[at]).all(axis=(1, 2))
-        return old.codes[shared][same]
+        """Return which of the pending tiles are the same in a later model."""
+        old = self.model.take(np.isin(self.model.codes, model.codes))
+        old = old.take(np.isin(old.codes, self.pending))
+        at = np.searchsorted(model.codes, old.codes)
+        return old.take((old.theta == model.theta[at]).all(axis=(1, 2))).codes
 
 
 class Trust:

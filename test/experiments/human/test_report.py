@@ -136,7 +136,7 @@ def test_export(database: Path, tmp_path: Path) -> None:
         (['export', '--db', __file__], 'cannot use'),
         (['--learn-time', '0'], '--learn-time is 0.0, expected 1 to 86400 s'),
         (['--port', '70000'], '--port is 70000, expected at most 65535'),
-        (['--host', '192.0.2.1', '--port', '8123'], 'cannot listen on 192.0.2.1:8123'),
+        (['--host', '192.0.2.1', '--port', '8123'], "--host is '192.0.2.1', which is no address"),
         (['--db', '/proc/x/y'], 'cannot use /proc/x/y as a database'),
         (['--seed', '-1'], '--seed is -1'),
     ],
