@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from delama_ros.rendezvous.candidates import side_of
+from delama_ros.rendezvous.chain import lay
 from delama_ros.rendezvous.outcome import (
     Outcome,
     Placed,
@@ -35,7 +36,7 @@ from delama_ros.rendezvous.register import SAME, Match, matches, repeated
 from delama_ros.rendezvous.se2 import Floats, apply, compose, compose_covariance
 from delama_ros.rendezvous.surface import Surface
 from delama_ros.rendezvous.verify import verify
-from delama_ros.rendezvous.voting import Known, WindowSearch, spread
+from delama_ros.rendezvous.voting import Known, WindowSearch
 from delama_ros.rendezvous.window import StartPrior
 
 BENT = (Reason.LITTLE_SHARED, Reason.CONTRADICTED, Reason.WEAK_DIRECTION)  # maps may be, or differ
@@ -220,41 +221,30 @@ def _added(found: list[Placed], new: Placed) -> list[Placed]:
 
 
 def check(
-    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None, *, windows: int = 8,
+    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None, *,
     found: Sequence[Placed] = (),
 ) -> Outcome:
     """Look whether a transform (3,) still holds, and correct it a little.
 
-    Costs a few milliseconds: nothing is searched for. At most `windows` windows of a large map
-    are looked at, those with most wall that do not overlap first. Maps bend smoothly: a window
-    may also lie as the nearest of those does that match, or were `found` before.
+    Costs some milliseconds: nothing is searched for. Of maps that may be bent, windows are judged,
+    each from where its neighbours lie, or parts that were `found` before.
     """
     rule = rule or Rule()
     own_patches, peer_patches = search_patches_of(own), patches_of(peer, whole=RIGID)
     if not own_patches or not peer_patches:
         return nothing(Reason.LITTLE_MAPPED)
-    own_centres = np.array([patch.centre for patch in own_patches])
-    better: list[Placed] = []
-    held = list(found)
-    for patch in spread(peer_patches):
-        near = min(
-            held, default=None, key=lambda p: float(np.linalg.norm(p.centre - patch.centre))
-        )
-        starts = [transform] if near is None else [transform, near.transform]
-        tried = [p for start in starts for p in _stands(own_patches, own_centres, patch, start)]
-        if not tried:
-            continue
-        better.append(max(tried, key=lambda p: p.score))
-        held += [better[-1]] if better[-1].score >= rule.window else []
-        if len(better) >= windows:
-            break
-    if not better:
+    if len(peer_patches) == 1:
+        use = _stands(own_patches, peer_patches[0], transform)
+    else:
+        laid = lay(peer, own, transform, rule, known=found, overlapping=True)
+        # Before it closes a loop, a part of a map may be far off while the transform is right:
+        # there the windows that match are judged, unless more windows contradict. All of them do
+        # before a transform is believed, and then those beside windows that match.
+        opposed = laid.opposed if found else laid.opposed_beside
+        right = laid.found and len(opposed) <= len(laid.found)
+        use = laid.found if right else laid.found + laid.failed
+    if not use:
         return nothing(Reason.LITTLE_SHARED)
-    # Before it closes a loop, a part of a large map may be far off while the transform is right:
-    # there the windows that match are judged, unless more of them contradict.
-    opposed = [p for p in better if p.score < 0.0 and p.evidence.against > 1.0]
-    agreed = [p for p in better if p.score >= rule.window]
-    use = agreed if len(better) > 1 and agreed and len(opposed) <= len(agreed) else better
     score = sum(p.score for p in use)
     matched = sum(p.evidence.matched for p in use)
     against = sum(p.evidence.against for p in use)
@@ -274,12 +264,10 @@ def check(
     )  # fmt: skip
 
 
-def _stands(
-    patches: list[Patch], centres: Floats, patch: Patch, transform: Floats
-) -> list[Placed]:
-    """Return how a patch of the peer's map matches, as it lies and refined; [] where it is bare."""
+def _stands(patches: list[Patch], patch: Patch, transform: Floats) -> list[Placed]:
+    """Return how a peer's map matches, as it lies or refined, whichever is better; [] if bare."""
     at = apply(transform, patch.centre)
-    gaps = np.abs(centres - at).max(1)
+    gaps = np.array([np.abs(other.centre - at).max() for other in patches])
     nearest = patches[int(np.argmin(gaps))]
     if gaps.min() > 0.5 * max(nearest.open.shape) * nearest.resolution + patch.reach:
         return []
@@ -290,4 +278,4 @@ def _stands(
     refined = refine(nearest, patch, begin)
     moved = Match(refined, verify(nearest, patch, refined.transform))
     unmoved = Match(Refined(begin, refined.information, refined.residual), held)
-    return [place(nearest, patch, moved), place(nearest, patch, unmoved)]
+    return [max((place(nearest, patch, m) for m in (moved, unmoved)), key=lambda p: p.score)]

@@ -12,15 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from delama_ros.rendezvous.outcome import HONEST, SHARE, Rule
-from delama_ros.rendezvous.patches import WINDOW, Patch, patches_of, search_patches_of
-from delama_ros.rendezvous.register import Match, settled
-from delama_ros.rendezvous.se2 import Floats, compose
+from delama_ros.rendezvous.chain import lay
+from delama_ros.rendezvous.outcome import Placed, Rule
+from delama_ros.rendezvous.se2 import Floats, compose, compose_covariance
 from delama_ros.rendezvous.surface import Surface
-from delama_ros.rendezvous.voting import spread
 
-MOST = 96  # windows that are looked at: bounds the time
-NEAR = 0.5, math.radians(4.0)  # m and rad that a window may be off
 OVERLAP = 4.0  # windows overlap by half, so four of them use the same wall
 LEAST = np.diag([0.005, 0.005, math.radians(0.1)]) ** 2  # a match is never believed beyond this
 
@@ -71,51 +67,14 @@ def find_closures(own: Surface, peer: Surface, rule: Rule | None = None) -> list
     Returns:
         One closure per window that matches, those with most wall first.
     """
-    rule = rule or Rule()
-    windows = spread(patches_of(own, whole=WINDOW, window=WINDOW))[:MOST]
-    patches = search_patches_of(peer)
-    if not windows or not patches:
-        return []
-    centres = np.array([patch.centre for patch in patches])
-    found: list[Closure] = []
-    left: list[Patch] = []
-    for window in windows:
-        closure = _match(window, patches, centres, np.zeros(3), rule)
-        found += [closure] if closure is not None else []
-        left += [window] if closure is None else []
-    # Maps bend smoothly: what is too far off to be found from where it is lies near its neighbour.
-    first = list(found)
-    for window in left:
-        near = min(
-            first, default=None, key=lambda c: float(np.abs(c.centre - window.centre).max())
-        )
-        if near is not None:
-            closure = _match(window, patches, centres, near.off, rule)
-            found += [closure] if closure is not None else []
-    return sorted(found, key=lambda closure: -closure.matched)
+    laid = lay(own, peer, np.zeros(3), rule or Rule(), overlapping=True)
+    return sorted(map(_closure, laid.found), key=lambda closure: -closure.matched)
 
 
-def _match(
-    window: Patch, patches: list[Patch], centres: Floats, off: Floats, rule: Rule
-) -> Closure | None:
-    """Match one window from where it would be if it were off by `off` (3,); None: it does not."""
-    at = window.centre + off[:2]
-    gaps = np.abs(centres - at).max(1)
-    patch = patches[int(np.argmin(gaps))]
-    if gaps.min() > 0.5 * max(patch.open.shape) * patch.resolution + window.reach:
-        return None
-    begin = np.array([*(at - patch.centre).tolist(), float(off[2])])
-    match = settled(patch, window, begin)
-    pose = match.refined.transform + np.array([*patch.centre.tolist(), 0.0])
-    moved = pose - np.array([*window.centre.tolist(), 0.0])
-    near = math.hypot(moved[0], moved[1]) <= NEAR[0] and abs(moved[2]) <= NEAR[1]
-    if not near or not _constrained(match, rule):
-        return None
-    covariance = OVERLAP * match.refined.covariance + LEAST
-    return Closure(window.centre, pose, covariance, match.evidence.matched)
-
-
-def _constrained(match: Match, rule: Rule) -> bool:
-    evidence = match.evidence
-    honest = evidence.against <= HONEST + SHARE * evidence.matched
-    return honest and match.score >= rule.least and evidence.weak >= rule.weak
+def _closure(placed: Placed) -> Closure:
+    middle, none = [*placed.centre.tolist(), 0.0], np.zeros((3, 3))
+    covariance = compose_covariance(placed.transform, placed.covariance, middle, none)
+    return Closure(
+        placed.centre, compose(placed.transform, np.array(middle)), OVERLAP * covariance + LEAST,
+        placed.evidence.matched,
+    )

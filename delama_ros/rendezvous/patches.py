@@ -101,6 +101,22 @@ def patches_of(surface: Surface, *, whole: int = WHOLE, window: int = WINDOW) ->
     return _windows(surface, window, window - min(window // 2, WINDOW))
 
 
+def layers(windows: list[Patch]) -> list[list[Patch]]:
+    """Divide windows into sets without overlap, each of them those with most wall that are left."""
+    found: list[list[Patch]] = []
+    left = windows
+    while left:
+        chosen: list[Patch] = []
+        for window in left:
+            reach = 0.99 * max(window.open.shape) * window.resolution
+            if all(np.abs(window.centre - other.centre).max() >= reach for other in chosen):
+                chosen.append(window)
+        found.append(chosen)
+        taken = {id(window) for window in chosen}
+        left = [window for window in left if id(window) not in taken]
+    return found
+
+
 def is_large(surface: Surface, whole: int = WHOLE) -> bool:
     """Whether a map extends over more than `whole` tiles."""
     low, high = _extent(surface)

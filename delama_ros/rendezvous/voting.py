@@ -17,7 +17,7 @@ import numpy.typing as npt
 from delama_ros.geometry.poses import as_pose
 from delama_ros.rendezvous.candidates import Candidate
 from delama_ros.rendezvous.outcome import VOTE, Placed, Reason, Rule, agree, place
-from delama_ros.rendezvous.patches import RIGID, Patch, patches_of, search_patches_of
+from delama_ros.rendezvous.patches import RIGID, Patch, layers, patches_of, search_patches_of
 from delama_ros.rendezvous.places import Places, propose
 from delama_ros.rendezvous.register import FIRST_ROUNDS, SAME, settled
 from delama_ros.rendezvous.se2 import apply, compose
@@ -58,7 +58,8 @@ class WindowSearch:
         self._rule = rule
         self._known = known if known is not None else Known()
         cut = patches_of(peer, whole=RIGID)
-        windows = spread([p for p in cut if p.length >= rule.total / rule.windows])
+        cut = [p for p in cut if p.length >= rule.total / rule.windows]
+        windows = [window for layer in layers(cut) for window in layer]
         self._windows = sorted(windows, key=self._order)
         self._fine = search_patches_of(own)  # that windows are refined on
         self._centres = np.array([patch.centre for patch in self._fine])
@@ -161,22 +162,6 @@ class WindowSearch:
         else:
             reason = Reason.MATCHED
         return best, second, reason
-
-
-def spread(windows: list[Patch]) -> list[Patch]:
-    """Order windows so that the first ones cover the map without overlap, those with most wall."""
-    order: list[Patch] = []
-    left = windows
-    while left:
-        chosen: list[Patch] = []
-        for window in left:
-            reach = 0.99 * max(window.open.shape) * window.resolution
-            if all(np.abs(window.centre - other.centre).max() >= reach for other in chosen):
-                chosen.append(window)
-        order += chosen
-        taken = {id(window) for window in chosen}
-        left = [window for window in left if id(window) not in taken]
-    return order
 
 
 def _again(match: Placed) -> Placed:
