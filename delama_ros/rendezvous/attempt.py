@@ -235,21 +235,21 @@ def check(
         return nothing(Reason.LITTLE_MAPPED)
     if len(peer_patches) == 1:
         use = _stands(own_patches, peer_patches[0], transform)
+        # What was believed once is given up for contradictions that outweigh all that agrees.
+        contradicted = any(p.score < 0.0 and p.evidence.against > 1.0 for p in use)
     else:
         laid = lay(peer, own, transform, rule, known=found, overlapping=True)
-        # Before it closes a loop, a part of a map may be far off while the transform is right:
-        # there the windows that match are judged, unless more windows contradict. All of them do
-        # before a transform is believed, and then those beside windows that match.
+        # Before it closes a loop, a part of a map may be far off while the transform is right: only
+        # windows beside those that match can contradict. All can before a transform is believed.
         opposed = laid.opposed if found else laid.opposed_beside
-        right = laid.found and len(opposed) <= len(laid.found)
-        use = laid.found if right else laid.found + laid.failed
+        contradicted = len(opposed) > len(laid.found)
+        use = laid.found or laid.failed
     if not use:
         return nothing(Reason.LITTLE_SHARED)
     score = sum(p.score for p in use)
     matched = sum(p.evidence.matched for p in use)
     against = sum(p.evidence.against for p in use)
-    # What was believed once is given up for contradictions that outweigh all that agrees.
-    if score < 0.0 and against > 1.0:
+    if contradicted:
         reason = Reason.CONTRADICTED
     elif score < 0.5 * rule.least or sum(p.evidence.weak for p in use) < 0.5 * rule.weak:
         reason = Reason.LITTLE_SHARED
