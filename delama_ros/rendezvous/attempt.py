@@ -61,7 +61,8 @@ class Search:
         """
         rule = rule or Rule()
         self._windows: WindowSearch | None = None
-        if prior is None and is_large(own, RIGID) and is_large(peer, RIGID):
+        self._bent = prior is None and is_large(own, RIGID) and is_large(peer, RIGID)
+        if self._bent:
             self._windows = WindowSearch(own, peer, rule, known)
         pairs = [] if prior is None and self.votes(own, peer) else [
             (a, b, None if prior is None else prior.window(a, b, (own, peer)))
@@ -184,7 +185,8 @@ class Search:
             reason = Reason.CONTRADICTED
         if reason is not Reason.MATCHED and not windows.done:
             return None
-        return self._outcome(best, reason, second) if best else nothing(reason)
+        outcome = self._outcome(best, reason, second) if best else nothing(reason)
+        return replace(outcome, searched=True, complete=windows.complete, bent=True)
 
     def _contradicted(self, transform: Floats, found: Sequence[Placed] = ()) -> bool:
         """Whether the rest of a large map speaks against what a part of it says."""
@@ -208,6 +210,7 @@ class Search:
             windows=len(placed),
             lead=sum(p.strength for p in placed),
             searched=True,
+            bent=self._bent,
             effort=self._effort,
         )
 
@@ -261,6 +264,7 @@ def check(
     return Outcome(
         reason is Reason.MATCHED, reason, where, covariance, centre, matched, against,
         min(share, 1.0), score, windows=len(use),
+        bent=is_large(own, RIGID) or is_large(peer, RIGID),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from delama_ros.rendezvous.attempt import Search, check
 from delama_ros.rendezvous.outcome import Outcome, Reason, Rule
-from delama_ros.rendezvous.se2 import Floats
+from delama_ros.rendezvous.se2 import IDENTITY, Floats
 from delama_ros.rendezvous.surface import Surface, Tiles, surface_of
 from delama_ros.rendezvous.voting import Known
 from delama_ros.rendezvous.window import StartPrior
@@ -57,6 +57,7 @@ class Task:
     transform: Floats | None  # believed so far; None: search
     prior: StartPrior | None = None  # how well it is known that the frames coincide, if it is
     windows: bool = True  # search maps larger than a flat as well, which takes long
+    shared: bool = False  # the frame is the same: corrected maps lie as they are
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +159,12 @@ class Attempts:
         assert self._own is not None
         assert task.transform is not None
         peer, work = self._peers[task.peer], self._work[task.peer]
-        outcome = check(self._own.surface, peer.surface, task.transform, self._rule)
+        starts = [task.transform, IDENTITY] if task.shared else [task.transform]
+        outcomes = [check(self._own.surface, peer.surface, s, self._rule) for s in starts]
+        outcome = max(outcomes, key=lambda o: (o.accepted, o.score))
         work.checked = self._own.version, peer.version
-        work.lost = outcome.reason is Reason.LITTLE_SHARED or outcome.doubtful
+        wrong = outcome.reason in (Reason.LITTLE_SHARED, Reason.CONTRADICTED)
+        work.lost = wrong or outcome.doubtful
         return Result(task.peer, outcome, False, self._clock() - start)
 
     def _search(self, task: Task) -> Search | None:

@@ -202,7 +202,9 @@ class Belief:
             self.state, self._strikes, self._doubts = State.JOINED, 0, 0
 
     def _check(self, outcome: Outcome) -> None:
-        if outcome.searched:
+        if outcome.bent:
+            contradicted = self._check_bent(outcome)
+        elif outcome.searched:
             # Two rooms that are alike: by now another transform fits better, or just as well. Where
             # maps have nothing in common, any chance match would be better, and proves nothing.
             better = outcome.accepted and outcome.score > self._score
@@ -223,6 +225,23 @@ class Belief:
             if not self._doubtful:
                 self._strikes = 0
             self._filter(outcome)
+
+    def _check_bent(self, outcome: Outcome) -> bool:
+        """Return whether a large map is contradicted, after its parts may have moved.
+
+        When a robot closes a loop, a large part of its map moves by metres at once. A transform
+        that windows agree on again replaces the one that is believed; only if there is none, the
+        belief is in doubt.
+        """
+        if outcome.accepted:
+            self._doubtful = False
+            if not self._agrees(outcome):
+                self._take(outcome)
+            return False
+        if outcome.searched:
+            return self._doubtful and outcome.complete
+        self._doubtful = outcome.reason is Reason.CONTRADICTED
+        return False
 
     def _agrees(self, outcome: Outcome) -> bool:
         assert self._transform is not None

@@ -56,18 +56,21 @@ class Closure:
         return beside
 
 
-def find_closures(own: Surface, peer: Surface, rule: Rule | None = None) -> list[Closure]:
+def find_closures(
+    own: Surface, peer: Surface, transform: Floats, rule: Rule | None = None
+) -> list[Closure]:
     """Match windows of a map with another one that lies about where it should.
 
     Args:
         own: map that is cut into windows, even if it is no larger than a flat.
         peer: the other map, in the same frame.
+        transform: (3,) own → peer, where windows begin.
         rule: what a match needs.
 
     Returns:
         One closure per window that matches, those with most wall first.
     """
-    laid = lay(own, peer, np.zeros(3), rule or Rule(), overlapping=True)
+    laid = lay(own, peer, transform, rule or Rule(), overlapping=True)
     return sorted(map(_closure, laid.found), key=lambda closure: -closure.matched)
 
 

@@ -92,6 +92,8 @@ class Outcome:
     windows: int = 0  # that agree
     lead: float = 0.0  # m of strength that neither another match nor a repetition explains
     searched: bool = False  # the best of all transforms; False: the one that was believed
+    complete: bool = True  # everything was searched; False: the next attempt looks at the rest
+    bent: bool = False  # of maps so large that they may be bent: no one transform fits all of them
     promising: bool = False  # not accepted, but worth showing as a candidate
     effort: float = 1.0  # share of the usual metres that decide, as few transforms are possible
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from delama_ros.geometry.grid import Pose
 from delama_ros.localization.graph import Prior
-from delama_ros.localization.se2 import inverse_spd, relative
+from delama_ros.localization.se2 import Floats, inverse_spd, relative
 from delama_ros.rendezvous.closures import find_closures
 from delama_ros.rendezvous.surface import Surface
 
@@ -38,7 +38,8 @@ class Closures:
             self._changed = True
 
     def compare(
-        self, peer: str, own: Surface, other: Surface, keyframes: Mapping[int, Pose]
+        self, peer: str, own: Surface, other: Surface, keyframes: Mapping[int, Pose],
+        transform: Floats,
     ) -> None:
         """Match the robot's map with that of a peer in its frame.
 
@@ -47,12 +48,13 @@ class Closures:
             own: surface of the robot's map.
             other: of the peer's.
             keyframes: poses by id that the robot's map was made with.
+            transform: (3,) of the robot's map under which it begins to match that of the peer.
         """
         found: dict[int, Prior] = {}
         far = False
         ids = np.array(list(keyframes), np.int64)
         poses = np.array([keyframes[name] for name in keyframes]).reshape(-1, 3)
-        for closure in find_closures(own, other) if len(ids) else ():
+        for closure in find_closures(own, other, transform) if len(ids) else ():
             gaps = np.hypot(*(poses[:, :2] - closure.centre).T)
             nearest = int(np.argmin(gaps))
             name = int(ids[nearest])

@@ -27,6 +27,7 @@ from delama_ros.rendezvous.attempts import BUDGET, Attempts, Task
 from delama_ros.rendezvous.belief import Belief, Rules, State
 from delama_ros.rendezvous.frames import EXACT, Bond, FrameChoice, Link, Move, Tag
 from delama_ros.rendezvous.outcome import Reason
+from delama_ros.rendezvous.se2 import inverse
 from delama_ros.rendezvous.surface import Tiles, tiles_of
 from delama_ros.rendezvous.window import StartPrior
 from delama_ros.robot.closures import Closures
@@ -156,7 +157,7 @@ class Rendezvous:
             Task(
                 name, belief.transform if belief.joined else None,
                 None if (tag := tags[name]) is None else self._prior(tag),
-                windows=tag is not None and tag.order < here,
+                windows=tag is None or tag.order < here, shared=tag is None,
             )
             for name, belief in known.items()
         ]
@@ -297,7 +298,10 @@ class Rendezvous:
             belief = self.beliefs[peer]
             if belief.reason is Reason.MATCHED and belief.matched >= FIRM:
                 own, other = self._checks.surfaces(peer)
-                self._closures.compare(peer, own, other, self._mapper.modelled)
+                assert belief.transform is not None
+                self._closures.compare(
+                    peer, own, other, self._mapper.modelled, inverse(belief.transform)
+                )
 
     def _tiles(self, model: Model) -> Tiles:
         tile = self._mapper.model
