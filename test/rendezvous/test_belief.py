@@ -143,6 +143,27 @@ def test_doubt_alone_moves_nothing_but_doubt_and_ambiguity_do() -> None:
     assert alike.update(rival) is State.WITHDRAWN
 
 
+def test_a_large_map_may_move_and_is_withdrawn_only_if_nothing_fits() -> None:
+    belief = joined()
+    lost = seen(reason=Reason.CONTRADICTED, bent=True, windows=6, against=20.0)
+    for _ in range(5):
+        assert belief.update(lost) is State.JOINED  # a part of the map may have moved
+    elsewhere = compose(TRUE, np.array([2.0, 1.0, 0.1]))
+    belief.update(seen(elsewhere, bent=True, windows=6, searched=True))
+    assert belief.transform == pytest.approx(elsewhere)
+    nothing_yet = seen(
+        reason=Reason.LITTLE_SHARED, bent=True, windows=1, searched=True, complete=False
+    )
+    for _ in range(5):
+        belief.update(nothing_yet)
+        assert belief.update(lost) is State.JOINED  # the search goes on
+    for _ in range(2):
+        assert belief.joined
+        belief.update(replace(nothing_yet, complete=True))
+    assert belief.state is State.WITHDRAWN
+    assert belief.withdrawals == 1
+
+
 def test_a_belief_follows_a_slow_drift_and_smooths_noise() -> None:
     rng = np.random.default_rng(1)
     belief = joined()

@@ -19,21 +19,33 @@ FLAT: list[Box] = [
 ]  # fmt: skip
 
 
-def model(free: list[Box], frame: Floats, seen: Box = (-1.0, -1.0, 30.0, 30.0)) -> Tiles:
+def bent(points: Floats, bend: float) -> Floats:
+    """Return points (..., 2) of a straight map as they lie on one whose x axis turns, rad/m."""
+    if bend == 0.0:
+        return points
+    turn, y = bend * points[..., 0], points[..., 1]
+    return np.stack([(1 / bend - y) * np.sin(turn), 1 / bend - (1 / bend - y) * np.cos(turn)], -1)
+
+
+def model(
+    free: list[Box], frame: Floats, seen: Box = (-1.0, -1.0, 30.0, 30.0), bend: float = 0.0
+) -> Tiles:
     """Return what a robot knows that has seen all of a part, in a frame at a pose in the world.
 
-    Free cells, and wall up to 0.3 m behind a surface, are known.
+    Free cells, and wall up to 0.3 m behind a surface, are known. The map is bent by `bend` rad/m
+    along x.
     """
     corners = np.array([[seen[0], seen[1]], [seen[2], seen[1]], [seen[2], seen[3]],
                         [seen[0], seen[3]]])  # fmt: skip
     local = apply(inverse(frame), corners)
     low = np.floor(local.min(0) / TILE).astype(int)
-    high = np.ceil(local.max(0) / TILE).astype(int)
+    margin = round(0.5 * abs(bend) * float((high := local.max(0))[0] ** 2) / TILE)
+    low, high = low - margin, np.ceil(high / TILE).astype(int) + margin
     keys = np.array([(x, y) for x in range(low[0], high[0]) for y in range(low[1], high[1])])
     inside = (np.arange(CELLS) + 0.5) * STEP
     x = keys[:, 0, None, None] * TILE + inside[None, None, :] + 0 * inside[None, :, None]
     y = keys[:, 1, None, None] * TILE + inside[None, :, None] + 0 * inside[None, None, :]
-    world = apply(frame, np.stack([x, y], -1))
+    world = apply(frame, bent(np.stack([x, y], -1), bend))
     # signed distance to the free space: negative inside
     gap = np.full(x.shape, 9.0)
     for x0, y0, x1, y1 in free:
@@ -59,8 +71,10 @@ def ordered(tiles: Tiles) -> Tiles:
     return Tiles(tiles.keys[order], tiles.logits[order], tiles.evidence[order], tiles.resolution)
 
 
-def surface(free: list[Box], frame: Floats, seen: Box = (-1.0, -1.0, 30.0, 30.0)) -> Surface:
-    return surface_of(ordered(model(free, frame, seen)))
+def surface(
+    free: list[Box], frame: Floats, seen: Box = (-1.0, -1.0, 30.0, 30.0), bend: float = 0.0
+) -> Surface:
+    return surface_of(ordered(model(free, frame, seen, bend)))
 
 
 def pose(x: float, y: float, degrees: float) -> Floats:
