@@ -83,6 +83,7 @@ class Search:
         self._shorter = min(own.length, peer.length)
         self._at = 0
         self._found: list[Placed] = []
+        self._refuted: list[Placed] = []  # windows that agree, but the rest of the map does not
         self._whole: Outcome | None = None  # that of maps as they are, before windows vote
         self.outcome: Outcome | None = None
         if not self._pairs and self._windows is None:
@@ -181,8 +182,11 @@ class Search:
         if not windows.step():
             return None
         best, second, reason = windows.vote()
-        if reason is Reason.MATCHED and self._contradicted(mean(best)[0], best):
-            reason = Reason.CONTRADICTED
+        if reason is Reason.MATCHED:
+            if self._refuted != best and self._contradicted(mean(best)[0], best):
+                self._refuted = best
+            if self._refuted == best:
+                reason = Reason.CONTRADICTED
         if reason is not Reason.MATCHED and not windows.done:
             return None
         outcome = self._outcome(best, reason, second) if best else nothing(reason)
