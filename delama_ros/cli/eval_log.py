@@ -86,7 +86,8 @@ def add_log_parser(subparsers: argparse._SubParsersAction[Any]) -> None:
     )
     parser.add_argument(
         '--period', type=float, metavar='S',
-        help='log seconds per step (default: so that there are 12 steps; 40 with --starts unknown)',
+        help='log seconds per step (default: so that there are 12 steps; with --starts unknown at '
+        'least 40, and no more than 6 m of path per step)',
     )
     parser.add_argument(
         '--attack', metavar='NAME',

@@ -8,6 +8,7 @@ step as real robots do. Relations between scans of different robots then measure
 from __future__ import annotations
 
 import base64
+import math
 import time
 import zlib
 from collections import Counter
@@ -31,7 +32,8 @@ from delama_ros.robot.in_process import DEFAULTS, InProcessRobot
 from delama_ros.transport.local import LocalTransport
 from delama_ros.transport.port import Encoding
 
-STEPS = 40  # if no period is given
+STEPS = 40  # at least, if no period is given ...
+METRES = 6.0  # ... and enough that no robot drives farther in one: what is sent per step is bounded
 EXTRA = 8  # steps after the last scan, in which robots stand still and finish their searches
 
 
@@ -40,7 +42,7 @@ class Protocol:
     """How logs become robots."""
 
     robots: int = 2  # that one log is cut into
-    period: float | None = None  # s of the log per step; None: STEPS steps
+    period: float | None = None  # s of the log per step; None: by STEPS and METRES
     reach: float = 20.0  # m
     checkpoint: str | None = None
 
@@ -58,7 +60,8 @@ class Team:
 
     def __post_init__(self) -> None:
         longest = max(part[-1].stamp - part[0].stamp for part in self.parts)
-        self.period = self.protocol.period or longest / STEPS or 1.0
+        steps = max(STEPS, math.ceil(max(map(_path, self.parts)) / METRES))
+        self.period = self.protocol.period or longest / steps or 1.0
         self._steps = [in_steps(part, self.period) for part in self.parts]
         options = {
             **DEFAULTS, 'reach': self.protocol.reach, 'checkpoint': self.protocol.checkpoint or ''
@@ -150,6 +153,12 @@ def meet(
     poses = [np.array(rows) for rows in figures.pop('poses')]
     occupancy = _unpacked(figures.pop('map'))
     return Meeting(list(logs), parts, poses, figures.pop('frames'), occupancy, figures)
+
+
+def _path(part: Sequence[Reading]) -> float:
+    """Return the metres that a robot drives, by its odometry."""
+    ways = np.diff([reading.pose[:2] for reading in part], axis=0)
+    return float(np.hypot(*ways.T).sum()) if len(ways) else 0.0
 
 
 def _run(parts: Sequence[Sequence[Reading]], protocol: Protocol) -> Figures:
