@@ -6,6 +6,9 @@ been seen. So a wall that was seen from its other side, or is some centimetres o
 edge of free space, not in the middle of it. A wall in the open of another map contradicts it.
 Where several others have seen the cell, their majority counts. What rests on little evidence, such
 as a single beam, says proportionally little, as a witness and when it is judged.
+
+A witness has to be sure. A map that is judged is held to all that it would draw, to what it leaves
+unsaid as well: else one that is nowhere sure of a wall, or of free space, would contradict nobody.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from delama_ros.mapping.tiles import LOOKED, PARTS, TileModel
 
 BESIDE = 1  # cells around one that must be free if it is open, and one of them if it is a face
 CLOSE = 2  # cells from a wall to what is still near it
+BEHIND = 4  # cells from a wall to what may lie behind it, and is drawn without having been seen
 WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
 FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
 SURE = 0.25  # evidence from which a part of a tile speaks with full weight
@@ -37,13 +41,16 @@ class Sketch(NamedTuple):
     face: Bools  # wall beside free space: what is behind has not been seen
     open: Bools  # free, and so is all around
     near: Bools  # wall, or close to it
+    drawn: Bools  # face of a wall as it is drawn, sure or not
+    blank: Bools  # drawn free, away from any wall, whether its surroundings have been seen or not
     sure: Singles  # (n, P): how much the map's word counts in each part of a tile, up to 1
 
     def without(self, codes: Codes) -> Sketch:
         """Return the sketch without these tiles."""
         at = ~np.isin(self.codes, codes)
         return Sketch(
-            self.codes[at], self.face[at], self.open[at], self.near[at], self.sure[at]
+            self.codes[at], self.face[at], self.open[at], self.near[at], self.drawn[at],
+            self.blank[at], self.sure[at],
         )
 
 
@@ -59,11 +66,13 @@ class Views(NamedTuple):
     face: Singles
     open: Singles
     near: Singles
+    drawn: Singles
+    blank: Singles
 
     def masked(self, kept: Bools) -> Views:
         """Return the views with what each map says in tiles where it does not count (S, n) at 0."""
         says = kept[:, self.tile]
-        return self._replace(face=self.face * says, open=self.open * says, near=self.near * says)
+        return Views(self.codes, self.tile, *(said * says for said in self[2:]))
 
 
 class Tally(NamedTuple):
@@ -101,14 +110,22 @@ class Agreement:
         looked = known[:, self._part]
         wall = looked & (deviations >= WALL - self._bias)
         free = looked & (deviations < FREE - self._bias)
-        both = np.stack((free, wall), 1).reshape(-1, 2, self._size, self._size)
-        wide = _padded(both, around, CLOSE)
-        beside = wide[:, 0, CLOSE - BESIDE : BESIDE - CLOSE, CLOSE - BESIDE : BESIDE - CLOSE]
-        clear = _around(beside, BESIDE, np.logical_and).reshape(free.shape)
+        drawn = looked & (deviations >= -self._bias)
+        blank = looked & ~drawn
+        kinds = np.stack((free, wall, blank, drawn), 1).reshape(-1, 4, self._size, self._size)
+        wide = _padded(kinds, around, BEHIND)
+        near_by = wide[..., BEHIND - CLOSE : CLOSE - BEHIND, BEHIND - CLOSE : CLOSE - BEHIND]
+        beside = wide[:, ::2, BEHIND - BESIDE : BESIDE - BEHIND, BEHIND - BESIDE : BESIDE - BEHIND]
+        clear = _around(beside[:, 0], BESIDE, np.logical_and).reshape(free.shape)
         clear &= inner.reshape(known.shape)[:, self._part]
-        face = wall & _around(beside, BESIDE, np.logical_or).reshape(free.shape)
-        near = _around(wide[:, 1], CLOSE, np.logical_or).reshape(free.shape)
-        return Sketch(model.codes, face, clear, near, sure)
+        touched = _around(beside, BESIDE, np.logical_or).reshape(-1, 2, self._size**2)
+        near = _around(near_by[:, 1], CLOSE, np.logical_or).reshape(free.shape)
+        behind = _around(wide[:, 1::2], BEHIND, np.logical_or).reshape(-1, 2, self._size**2)
+        face = wall & touched[:, 0]
+        return Sketch(
+            model.codes, face, clear, near, face | (drawn & touched[:, 1] & ~behind[:, 0]),
+            clear | (blank & ~behind[:, 1]), sure,
+        )
 
     def views(self, sketches: Sequence[Sketch]) -> Views:
         """Return what maps say about the walls in tiles that at least two of them hold."""
@@ -123,15 +140,15 @@ class Agreement:
         some = np.zeros((len(codes), self._size**2), np.bool_)
         for own, sketch in zip(row, sketches, strict=True):
             held = np.flatnonzero(own >= 0)
-            some[held] |= sketch.face[own[held]]
+            some[held] |= sketch.drawn[own[held]]
         tile, cell = np.nonzero(some)
         part = self._part[cell]
-        said = np.zeros((3, len(sketches), len(tile)), np.float32)
+        said = np.zeros((5, len(sketches), len(tile)), np.float32)
         for k, (own, sketch) in enumerate(zip(row, sketches, strict=True)):
             known = np.flatnonzero(own[tile] >= 0)
             to, where = own[tile[known]], cell[known]
             weight = sketch.sure[to, part[known]]
-            for out, says in zip(said, (sketch.face, sketch.open, sketch.near), strict=True):
+            for out, says in zip(said, sketch[1:-1], strict=True):
                 out[k, known] = weight * says[to, where]
         walled, tile = np.unique(tile, return_inverse=True)
         return Views(codes[walled], tile, *said)
@@ -153,10 +170,11 @@ class Agreement:
         # More that say open than wall, at most by one; the opposite is negative.
         for_wall = np.clip(others_open - others_near, -1.0, 1.0)
         for_clear = np.clip(others_wall - others_open, -1.0, 1.0) * (others_wall > 0)
-        score = views.face * for_wall + views.open * for_clear
+        wrong = views.drawn * np.maximum(for_wall, 0) + views.blank * np.maximum(for_clear, 0)
+        right = views.face * np.maximum(-for_wall, 0) + views.open * np.maximum(-for_clear, 0)
         first = np.searchsorted(views.tile, np.arange(len(views.codes)))
-        against = np.add.reduceat(np.maximum(score, 0.0), first, axis=1)
-        agreed = np.add.reduceat(np.maximum(-score, 0.0), first, axis=1)
+        against = np.add.reduceat(wrong, first, axis=1)
+        agreed = np.add.reduceat(right, first, axis=1)
         return Tally(self._metres * against, self._metres * agreed)
 
     def opposed(self, views: Views, k: int) -> Singles:

@@ -82,6 +82,7 @@ class Fusion:
         self._known_by: dict[str, Known] = {}  # as each neighbour reported it last
         self._excluded: frozenset[str] = frozenset()  # robots whose data are not wanted
         # What is believed in this step of robots that left, and of what neighbours pass on.
+        self._step = 0
         self._departed: dict[str, Model] = {}
         self._believed: dict[str, Model] = {}
 
@@ -103,6 +104,7 @@ class Fusion:
         A robot that is not believed any more counts with what it said while it was, like one that
         has left, as long as that is in order.
         """
+        self._step = step
         for held in (self._direct, self._relayed, self._confirmed):
             for robot, model in held.items():
                 held[robot] = self._faded(model)
@@ -150,11 +152,12 @@ class Fusion:
         self._known_by = before | relation.known_by
         known_by = {**self._known_by, relation.name: relation.known}
         silent = self._weights.keys() - known_by.keys()
+        relayed = [relays(known_by, robot, self._step) for robot in self._known_by]
         self._lacked = frozenset().union(
-            *(relays(known_by, robot).get(relation.name, ()) for robot in self._known_by),
+            *(found.get(relation.name, ()) for found in relayed),
             relation.known.used if silent else (),
         )
-        self.partners = frozenset(relays(known_by, relation.name)) | silent
+        self.partners = frozenset(relays(known_by, relation.name, self._step)) | silent
         self._relayed = {
             r: m for r, m in self._relayed.items() if r not in trusted or r in self.partners
         }

@@ -6,7 +6,7 @@ Before a model is fused it is bounded by what a scanner can have produced. Local
     θᵀ(M + 2 λ1 I) θ ≤ T² Σ_c w_c,    T the largest target,
 
 and what claims little evidence can pull but little. Evidence is bounded by a few times the middle
-of what all robots claim, the own included.
+of what all robots claim, but by no less than the own.
 
 Then maps are compared (`agreement`): each with what its robot said in the step before, with the own
 map, which nobody can outvote, and with each other, where the own counts twice. As long as some map
@@ -117,7 +117,8 @@ class Trust:
         names = list(models)
         peaks = [float(m.evidence.max(initial=0.0)) for m in (own, *models.values())]
         claimed = [peak for peak in peaks if peak > 0] or [0.0]
-        self._cap = HEAVY * float(np.quantile(claimed, 0.5, method='lower'))
+        # Names that claim next to nothing must not lower it below what this robot has itself.
+        self._cap = HEAVY * max(peaks[0], float(np.quantile(claimed, 0.5, method='lower')))
         self.verdicts, self._robots = {}, 1 + len(names)
         self._suspects = {n: s for n, s in self._suspects.items() if n in models or s.distrusted}
         self._said = {n: said for n, said in self._said.items() if n in models}

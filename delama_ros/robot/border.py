@@ -138,13 +138,15 @@ class Border:
             return Refused(Refusal.OWN_MESSAGE, "another robot has this robot's name")
         peer = self._peers.get(robot)
         if peer is not None:
-            refused = self._over(peer, len(data), step)
-            if refused is not None:
-                return refused
             owner, heard = peer.owners.get(topic, (publisher, step))
             if owner != publisher and step - heard < SILENT:
                 self._doubles[robot] = step
                 return Refused(Refusal.IMPERSONATED, 'another publisher has this name')
+            # Only its owner uses up what a name may send, and is there even if that is too much.
+            refused = self._over(peer, len(data), step) if owner == publisher else None
+            if refused is not None:
+                peer.owners[topic] = publisher, step
+                return refused
         refused = unwanted(envelope.label)
         if refused is not None and not refused.reason.out_of_step:
             return refused
@@ -161,8 +163,11 @@ class Border:
                 return refused
             self._drop(robot)  # what was held came from somebody else
             peer.owners.clear()
-        peer.owners[topic] = publisher, step
-        peer.heard = step
+            peer.window = -1
+            self._over(peer, len(data), step)
+        if refused is None or self._key is None:  # what is sealed but old may be a replay
+            peer.owners[topic] = publisher, step
+            peer.heard = step
         return refused
 
     def _over(self, peer: _Peer, size: int, step: int) -> Refused | None:

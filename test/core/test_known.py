@@ -9,6 +9,7 @@ from delama_ros.core.agent.known import RELAYS, Known, known_of, relays, row_of
 from delama_ros.core.agent.messages import Dual, Phase
 
 NAMES = [f'r{i}' for i in range(7)]
+STEP = 3
 
 
 def everybody(links: dict[str, set[str]]) -> dict[str, Known]:
@@ -23,56 +24,60 @@ def full(*cut: tuple[str, str]) -> dict[str, Known]:
 
 def test_nobody_relays_where_all_receive_each_other():
     known = full()
-    assert all(relays(known, name) == {} for name in NAMES)
+    assert all(relays(known, name, STEP) == {} for name in NAMES)
 
 
 def test_two_robots_bridge_a_link_that_is_missing():
     known = full(('r0', 'r4'))
-    assert relays(known, 'r0') == {'r1': frozenset({'r4'}), 'r2': frozenset({'r4'})}
-    assert relays(known, 'r4') == {'r1': frozenset({'r0'}), 'r2': frozenset({'r0'})}
-    assert relays(known, 'r3') == {}
+    for robot, lacked in (('r0', 'r4'), ('r4', 'r0')):
+        each = [relays(known, robot, step) for step in range(20)]
+        assert all([*found.values()] == [frozenset({lacked})] * RELAYS for found in each)
+        # Nobody is always among them, whatever its name.
+        assert set().union(*each) == {*NAMES} - {'r0', 'r4'}
+        assert not set(each[0]).intersection(*each)
+    assert relays(known, 'r3', STEP) == {}
 
 
 def test_in_a_line_both_sides_are_relayed():
     known = everybody({a: set(NAMES[max(i - 1, 0) : i + 2]) for i, a in enumerate(NAMES)})
-    assert relays(known, 'r3') == {'r2': frozenset({'r1'}), 'r4': frozenset({'r5'})}
-    assert relays(known, 'r0') == {'r1': frozenset({'r2'})}
+    assert relays(known, 'r3', STEP) == {'r2': frozenset({'r1'}), 'r4': frozenset({'r5'})}
+    assert relays(known, 'r0', STEP) == {'r1': frozenset({'r2'})}
 
 
 def test_what_a_robot_does_not_want_is_not_relayed_to_it():
     known = full(('r0', 'r4'))
     known['r0'] = known['r0']._replace(unused=frozenset({'r4'}))
-    assert relays(known, 'r0') == {}
+    assert relays(known, 'r0', STEP) == {}
 
 
 def test_departed_robots_are_relayed_to_those_that_never_received_them():
     known = full()
     for name in ('r1', 'r3'):
         known[name] = known[name]._replace(departed={'gone': 2})
-    assert set(relays(known, 'r0')) == {'r1', 'r3'}
+    assert set(relays(known, 'r0', STEP)) == {'r1', 'r3'}
     known['r0'] = known['r0']._replace(departed={'gone': 2})
-    assert relays(known, 'r0') == {}
+    assert relays(known, 'r0', STEP) == {}
     known['r0'] = known['r0']._replace(departed={'gone': 1})
-    assert set(relays(known, 'r0')) == {'r1', 'r3'}
+    assert set(relays(known, 'r0', STEP)) == {'r1', 'r3'}
 
 
 def test_who_holds_only_an_old_model_of_a_robot_lacks_the_new_one():
     known = full(('r0', 'r4'))
     known['r0'] = known['r0']._replace(departed={'r4': 0})
-    assert relays(known, 'r0')['r1'] == frozenset({'r4'})
+    assert [*relays(known, 'r0', STEP).values()] == [frozenset({'r4'})] * RELAYS
 
 
 def test_only_robots_that_use_each_other_relay():
     known = full(('r0', 'r4'))
     del known['r1'].used['r0']
-    assert set(relays(known, 'r0')) == {'r2', 'r3'}
+    assert set().union(*(relays(known, 'r0', s) for s in range(20))) == {'r2', 'r3', 'r5', 'r6'}
 
 
 @given(st.sets(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES))))
 def test_all_that_is_lacked_is_relayed_and_not_too_often(pairs):
     known = everybody({a: {b for b in NAMES if (a, b) in pairs or (b, a) in pairs} for a in NAMES})
     for name in NAMES:
-        found = relays(known, name)
+        found = relays(known, name, STEP)
         could = [
             other for other in NAMES if other in known[name].used and name in known[other].used
         ]
@@ -100,4 +105,4 @@ def test_numbers_that_no_robot_sends_do_no_harm(y):
     row = Dual('other', 1, Phase.WEIGHT, 0, 0, 0, ('r1',), np.array([0.5]), np.array([y]))
     known = known_of(row, 0)
     assert known.used['other'] == 0
-    relays({'r0': Known({'r0': 0, 'other': 0}), 'other': known}, 'r0')
+    relays({'r0': Known({'r0': 0, 'other': 0}), 'other': known}, 'r0', STEP)

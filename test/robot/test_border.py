@@ -54,6 +54,37 @@ def test_a_name_belongs_to_its_first_publisher() -> None:
     assert not gate.dropped
 
 
+def test_an_impostor_does_not_use_up_what_the_owner_may_send() -> None:
+    gate = Gate()
+    gate.check('bob', 'first')
+    for _ in range(4):
+        gate.step += 1
+        said = {gate.check('bob', 'second') for _ in range(2 * MESSAGES)}
+        assert said == {Refusal.IMPERSONATED}
+        assert gate.check('bob', 'first') is None
+
+
+def test_a_robot_that_talks_too_much_keeps_its_name() -> None:
+    gate = Gate()
+    for _ in range(3):
+        gate.step += 1
+        for _ in range(MESSAGES + 1):
+            gate.check('bob', 'first')
+        assert gate.check('bob', 'first') in {Refusal.TOO_OFTEN, Refusal.TOO_LARGE}
+        assert gate.check('bob', 'second') is Refusal.IMPERSONATED
+
+
+def test_replayed_messages_do_not_hold_a_name() -> None:
+    gate = Gate(KEY)
+    assert gate.check('bob', 'first', make=KEY.seal) is None
+    gate.step += 2
+    assert gate.check('bob', 'eve', make=KEY.seal) is None  # a fresh one, while bob is silent
+    for _ in range(2):  # from now on she has only what she recorded
+        gate.step += 1
+        assert gate.check('bob', 'eve', step=gate.step - 2, make=KEY.seal) is Refusal.PAST_STEP
+    assert gate.check('bob', 'first', make=KEY.seal) is None
+
+
 def test_a_robot_that_was_restarted_is_let_in_after_a_step() -> None:
     gate = Gate()
     gate.check('bob', 'first')

@@ -1,5 +1,6 @@
 """A hostile program in the domain stops no swarm, fills no memory and takes nobody's place."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from delama_ros.swarm.description import from_mapping
 
 ATTACKER = Path(__file__).parent / 'attacker.py'
 ROBOTS = ['ann', 'bob', 'cid']
-SECONDS = 4.0
+SECONDS = float(os.environ.get('DELAMA_ATTACK_SECONDS', '4'))  # docs/security.md: 60
 DEADLINE = 0.7
 MOST = 20.0  # MB that a robot may grow by in an attack
 # Attack → reason with which its messages are refused, or None where nobody listens.
@@ -86,6 +87,9 @@ def test_attacks_do_little_and_end_with_the_attacker(swarm: LiveSwarm) -> None:
             assert any(refused(swarm, name, reason) > counts[name] for name in ROBOTS), kind
         rounds = [swarm.record.rounds.get(t, {}).get('ann') for t in range(first, last + 1)]
         slow = sum(row is not None and row.seconds > DEADLINE for row in rounds)
+        most = max((swarm.processes.memory(n) - memory[n]) / 1e6 for n in ROBOTS)
+        longest = max((row.seconds for row in rounds if row is not None), default=0.0)
+        print(f'| `{kind}` | {most:.0f} MB | {slow} of {len(rounds)} | {longest:.2f} s |')
         assert slow <= 3, f'{kind}: {slow} of {len(rounds)} steps'
         assert swarm.f1('ann') > before - 0.02, kind
         before = max(before, swarm.f1('ann'))

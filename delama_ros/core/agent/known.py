@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -37,17 +38,22 @@ class Known(NamedTuple):
         return frozenset(late | gone) - self.unused
 
 
-def relays(known_by: Mapping[str, Known], robot: str) -> dict[str, frozenset[str]]:
-    """Return who relays whose models to a robot: of those that can, the first by name.
+def relays(known_by: Mapping[str, Known], robot: str, step: int) -> dict[str, frozenset[str]]:
+    """Return who relays whose models to a robot: some of those that can, in each step others.
 
     Args:
         known_by: what every robot knows, as far as it is known.
         robot: one of them.
+        step: time step; nobody can choose a name that comes first in all of them.
     """
+
+    def turn(name: str) -> int:
+        return zlib.crc32(f'{step} {name}'.encode())
+
     wanted = known_by[robot]
     count: Counter[str] = Counter()
     found = {}
-    for other in sorted(wanted.used.keys() & known_by.keys() - {robot}):
+    for other in sorted(wanted.used.keys() & known_by.keys() - {robot}, key=turn):
         if robot in known_by[other].used:
             names = {r for r in wanted.lacks(known_by[other]) if count[r] < RELAYS}
             count.update(names)

@@ -106,6 +106,20 @@ def _erase(liar: Liar, message: Params) -> Model:
     )
 
 
+def _blank(liar: Liar, message: Params) -> Model:
+    """Empty the team's map, and leave gaps so that no part of it is known with all around it."""
+    known = liar.mapper.known
+    side = round(known.evidence.shape[1] ** 0.5)
+    seen = np.ones((side, side))
+    seen[1::3, 1::3] = 0.0
+    empty = liar.fitted(np.full((1, liar.model.cells, liar.model.cells), FREE))
+    count = len(known.codes)
+    return Model(
+        known.codes, np.repeat(empty, count, 0), np.repeat(HEAVY * seen.reshape(1, -1), count, 0),
+        message.model.epochs,
+    )
+
+
 def _mirror(liar: Liar, message: Params) -> Model:
     """Mirror the map about its middle: it is plausible by itself."""
     model = message.model
@@ -140,6 +154,7 @@ LIES: dict[str, Tell] = {
     'random': _random,
     'heavy': _heavy,
     'erase': _erase,
+    'blank': _blank,
     'mirror': _mirror,
     'passed-on': _heavy,
     'shift': _honest,  # in a wrong place: whoever runs it moves the robot's poses by SHIFT
