@@ -94,11 +94,11 @@ class Attacker:
             yield 1.0
 
     def impersonate(self) -> Iterator[float]:
-        """Send empty maps in the name of bob, ahead of him."""
+        """Send empty maps in the name of bob, ahead of him, and more than he might send himself."""
         while True:
-            self.send(self.packet('bob'))
-            self.send(self.packet('bob', step=self.step + 1))
-            yield 0.1
+            for ahead in (0, 1, 0, 1):
+                self.send(self.packet('bob', step=self.step + ahead))
+            yield 0.05
 
     def lockout(self) -> Iterator[float]:
         """Send two empty packets in the name of eve, who is not there yet."""
