@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,10 @@ WALL = math.log(0.75 / 0.25)  # logit from which a cell is wall
 FREE = math.log(0.3 / 0.7)  # logit below which a cell is free
 SURE = 0.25  # evidence from which a part of a tile speaks with full weight
 
+IS_FREE, NOT_FREE, IS_WALL, IS_BLANK, IS_DRAWN = 1, 2, 4, 8, 16
+
 Singles = npt.NDArray[np.float32]
+Cells = npt.NDArray[Any]  # bits, or whether
 
 
 class Sketch(NamedTuple):
@@ -106,26 +109,35 @@ class Agreement:
         sure = np.where(model.evidence >= LOOKED, said, np.float32(0.0))
         known = sure > 0
         around = _neighbours(model.codes)
-        inner = _around(_padded(known.reshape(-1, PARTS, PARTS), around, 1), 1, np.logical_and)
+        missing = _padded(~known.reshape(-1, PARTS, PARTS), around, 1, True)
+        inner = ~_around(missing, 1)
         looked = known[:, self._part]
         wall = looked & (deviations >= WALL - self._bias)
         free = looked & (deviations < FREE - self._bias)
         drawn = looked & (deviations >= -self._bias)
         blank = looked & ~drawn
-        kinds = np.stack((free, wall, blank, drawn), 1).reshape(-1, 4, self._size, self._size)
-        wide = _padded(kinds, around, BEHIND)
-        near_by = wide[..., BEHIND - CLOSE : CLOSE - BEHIND, BEHIND - CLOSE : CLOSE - BEHIND]
-        beside = wide[:, ::2, BEHIND - BESIDE : BESIDE - BEHIND, BEHIND - BESIDE : BESIDE - BEHIND]
-        clear = _around(beside[:, 0], BESIDE, np.logical_and).reshape(free.shape)
-        clear &= inner.reshape(known.shape)[:, self._part]
-        touched = _around(beside, BESIDE, np.logical_or).reshape(-1, 2, self._size**2)
-        near = _around(near_by[:, 1], CLOSE, np.logical_or).reshape(free.shape)
-        behind = _around(wide[:, 1::2], BEHIND, np.logical_or).reshape(-1, 2, self._size**2)
-        face = wall & touched[:, 0]
+        # One byte per cell, so that what is around it is found for all kinds at once.
+        kinds = np.where(free, IS_FREE, NOT_FREE).astype(np.uint8)
+        for says, kind in ((wall, IS_WALL), (blank, IS_BLANK), (drawn, IS_DRAWN)):
+            kinds |= says * np.uint8(kind)
+        cells = kinds.reshape(-1, self._size, self._size)
+        beside = _around(_padded(cells, around, BEHIND, NOT_FREE), BESIDE)
+        close = _around(beside, CLOSE - BESIDE)
+        behind = _around(close, BEHIND - CLOSE).reshape(free.shape)
+        beside, close = (self._inside(wide).reshape(free.shape) for wide in (beside, close))
+        clear = (beside & NOT_FREE == 0) & inner.reshape(known.shape)[:, self._part]
+        near = close & IS_WALL > 0
+        face = wall & (beside & IS_FREE > 0)
+        edge = drawn & (beside & IS_BLANK > 0) & (behind & IS_WALL == 0)
         return Sketch(
-            model.codes, face, clear, near, face | (drawn & touched[:, 1] & ~behind[:, 0]),
-            clear | (blank & ~behind[:, 1]), sure,
+            model.codes, face, clear, near, face | edge,
+            clear | (blank & (behind & IS_DRAWN == 0)), sure,
         )
+
+    def _inside(self, wide: Cells) -> Cells:
+        """Return tiles without the cells around them."""
+        margin = (wide.shape[-1] - self._size) // 2
+        return wide[:, margin : margin + self._size, margin : margin + self._size]
 
     def views(self, sketches: Sequence[Sketch]) -> Views:
         """Return what maps say about the walls in tiles that at least two of them hold."""
@@ -183,11 +195,15 @@ class Agreement:
         return np.asarray(self._metres * opposite, np.float32)
 
 
-def _around(wide: Bools, ring: int, combine: np.ufunc) -> Bools:
-    """Combine each cell with those around it, up to a ring of cells that tiles are padded with."""
-    size, reach = wide.shape[-1] - 2 * ring, range(2 * ring + 1)
-    columns = combine.reduce([wide[..., k : k + size] for k in reach])
-    out: Bools = combine.reduce([columns[..., k : k + size, :] for k in reach])
+def _around(wide: Cells, ring: int) -> Cells:
+    """Return what a cell or any of those around it is, up to a ring that is cut off."""
+    size = wide.shape[-1] - 2 * ring
+    columns = wide[..., :size].copy()
+    for k in range(1, 2 * ring + 1):
+        columns |= wide[..., k : k + size]
+    out = columns[..., :size, :].copy()
+    for k in range(1, 2 * ring + 1):
+        out |= columns[..., k : k + size, :]
     return out
 
 
@@ -200,11 +216,13 @@ def _neighbours(codes: Codes) -> npt.NDArray[np.intp]:
     return np.where(np.append(codes, -1)[at] == wanted, at, len(codes))
 
 
-def _padded(cells: Bools, around: npt.NDArray[np.intp], ring: int) -> Bools:
-    """Return tiles (n, ..., C, C) with a ring of cells of their neighbours; beyond, none is set."""
+def _padded(
+    cells: Cells, around: npt.NDArray[np.intp], ring: int, beyond: int
+) -> Cells:
+    """Return tiles (n, C, C) with a ring of cells of their neighbours, or of `beyond`."""
     size = cells.shape[-1]
-    known = np.concatenate((cells, np.zeros_like(cells, shape=(1, *cells.shape[1:]))))
-    wide = np.empty((*cells.shape[:-2], size + 2 * ring, size + 2 * ring), np.bool_)
+    known = np.concatenate((cells, np.full_like(cells, beyond, shape=(1, size, size))))
+    wide = np.empty((len(cells), size + 2 * ring, size + 2 * ring), cells.dtype)
     ends = (
         (slice(0, ring), slice(size - ring, size)),
         (slice(ring, size + ring), slice(0, size)),
