@@ -56,7 +56,8 @@ def test_a_bag_that_does_not_fit(
     assert 'Traceback' not in log.read_text()
     with AnyReader([path], default_typestore=typestore()) as reader:
         topics = {connection.topic for connection, _, _ in reader.messages()}
-    assert '/ann/scan' in topics
+    # What fitted can be read; which topic filled the disk first differs from run to run.
+    assert topics & {'/ann/scan', '/ann/map', '/ann/status'}
     assert not list(path.glob('*.tmp'))
 
 
