@@ -19,8 +19,10 @@ def test_a_short_run_measures_everything() -> None:
     assert measured['step_ms'] > measured['rounds_ms']
     assert measured['step_ms'] >= measured['computing_ms_per_robot_and_step']
     assert 0.05 < measured['memory_gb'] < 2
-    # 1.5 on a machine of their own, and asked is 2; others' work slows computing more than waiting
-    assert measured['rounds_over_round_trips_of_all'] < 6
+    # Rounds are messages and computing, of which comparing maps is the most: five robots share two
+    # cores. Anything beyond that is waiting.
+    computing = 2.5 * measured['computing_ms_per_robot_and_step']
+    assert measured['rounds_ms'] < 6 * measured['round_trip_ms_of_all'] + computing
 
 
 def test_a_step_is_compared_with_its_round_trips() -> None:
